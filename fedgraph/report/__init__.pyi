@@ -1,15 +1,13 @@
 from . import answer as answer
 from . import charts as charts
 from . import outside as outside
+from . import phrases as phrases
 from . import privacy_sheet as privacy_sheet
 from . import saved_run as saved_run
 from . import table as table
 from .outputs import summarise as summarise
 from .outputs import write_report as write_report
 from .outside import reduce_to_outside as reduce_to_outside
-from .phrases import phrase_first as phrase_first
-from .phrases import phrase_number as phrase_number
-from .phrases import phrase_upper_bound as phrase_upper_bound
 from .saved_run import SavedRun as SavedRun
 from .saved_run import load_saved_run as load_saved_run
 from .sections.base import SectionRecords as SectionRecords

@@ -17,14 +17,14 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from fedgraph.privacy import Trust
+from fedgraph.report import phrases
 from fedgraph.report.chance import interval, is_worse
-from fedgraph.report.phrases import begin_phrase, load_template, phrase_first, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.table import METRICS, Line, best_without_privacy, keeps, mean_of, values
 from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
-_CLASSIFY = read_phrases()["classify"]
+_CLASSIFY = phrases.texts()["classify"]
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -110,7 +110,7 @@ class Question:
             why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
         if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
             allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
-            why.append(f"δ = {phrase_number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+            why.append(f"δ = {phrases.number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
         return "; ".join(why)
 
     @property
@@ -194,7 +194,7 @@ class Question:
         if len(alike) < 2:
             return words
         _, metric, _, split, public = self.head.asked
-        names = read_phrases()["short_metrics"]
+        names = phrases.texts()["short_metrics"]
         scope = f"{split} split" if split else "no split"
         beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
         differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
@@ -204,13 +204,13 @@ class Question:
     def data(self) -> str:
         """The data set's own name."""
         family, _, own = self.head.dataset.rpartition("/")
-        return read_phrases()["data"].get(own, own if family in ("", "own") else self.head.dataset)
+        return phrases.texts()["data"].get(own, own if family in ("", "own") else self.head.dataset)
 
     @property
     def title(self) -> str:
         """The question as a heading."""
         where = f" · {self.data}" if len({row.dataset for row in self.every}) > 1 else ""
-        return f"{begin_phrase(self.level)}: {self.what}{where}"
+        return f"{phrases.begin(self.level)}: {self.what}{where}"
 
     @property
     def finding(self) -> str:
@@ -326,11 +326,11 @@ def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
         "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
-        "metrics": METRICS, "subject": read_phrases()["subject"], "say": in_words_of, "number": phrase_number,
-        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
+        "metrics": METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
+        "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip
-    return vars(load_template("answer.txt", escaped=False).make_module(told))
+    return vars(phrases.template("answer.txt", escaped=False).make_module(told))
 
 
 def _say(macro: str, *about: object) -> str:
@@ -366,7 +366,7 @@ def sure_at_most(epsilon: float) -> str:
 def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
-    common = tuple(in_words_of(pick.one, begin) for begin in read_phrases()["usual"].values())
+    common = tuple(in_words_of(pick.one, begin) for begin in phrases.texts()["usual"].values())
     return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 
@@ -377,7 +377,7 @@ def missing(rows: Sequence[Line]) -> str:
         return ""
     return (
         f"{len(found)} of {len(rows)} rows have no result and compete for nothing: "
-        + phrase_first([f"{row.row} ({row.status})" for row in found], 4, "; ")
+        + phrases.first([f"{row.row} ({row.status})" for row in found], 4, "; ")
         + "."
     )
 

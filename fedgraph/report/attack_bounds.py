@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from fedgraph.audit import one_run
-from fedgraph.report.phrases import load_template, phrase_lower_bound, phrase_number, phrase_upper_bound
+from fedgraph.report import phrases
 from fedgraph.report.table import Attack, Line, num_attack_bounds, refuted_among
 from fedgraph.types import counted
 
@@ -17,9 +17,9 @@ _ALPHA = one_run.ONE_RUN_ALPHA
 
 def say(part: str, **told: object) -> list[str]:
     """A part of ``attacks.txt``, a text for each line."""
-    text = load_template("attacks.txt", escaped=False).render(
+    text = phrases.template("attacks.txt", escaped=False).render(
         part=part, alpha=_ALPHA, confidence=f"{1 - _ALPHA:.0%}", count=counted,
-        number=phrase_number, lower=phrase_lower_bound, upper=phrase_upper_bound, **told,
+        number=phrases.number, lower=phrases.lower, upper=phrases.upper, **told,
     )  # fmt: skip
     return [line for line in text.splitlines() if line.strip()]
 
@@ -79,8 +79,8 @@ def by_name(rows: Sequence[Line]) -> list[dict[str, str]]:
 def _found(row: Line, told: Attack) -> dict[str, str]:
     one, limits = told.one, [v.limit for v in told.every if v.limit is not None]
     return {
-        "attack": one.attack, "row": row.row, "ε proven": phrase_upper_bound(row.epsilon_provable, 2),
-        "ε at least": phrase_lower_bound(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
+        "attack": one.attack, "row": row.row, "ε proven": phrases.upper(row.epsilon_provable, 2),
+        "ε at least": phrases.lower(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
         "AUC": f"{fmean(v.auc for v in told.every):.3f}",
         "advantage": f"{fmean(v.advantage for v in told.every):.3f}",
         "at most": f"{fmean(limits):.3f}" if limits else "—",

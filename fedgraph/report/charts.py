@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from fedgraph.cells import store
-from fedgraph.report import answer
+from fedgraph.report import answer, phrases
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.table import Line, keeps
 from fedgraph.types import in_words_of
 
@@ -215,7 +214,7 @@ class Point:
 
 def name_scale(row: Line) -> str:
     """What the numbers of a picture or of a table are, of rows like this."""
-    return in_words_of(row.one, _AXES.get(row.metric) or read_phrases()["short_metrics"].get(row.metric, "score"))
+    return in_words_of(row.one, _AXES.get(row.metric) or phrases.texts()["short_metrics"].get(row.metric, "score"))
 
 
 def draw_lines(
@@ -353,7 +352,7 @@ def draw_question(question: Question) -> Panel:
 def _trust_axis(question: Question) -> Panel:
     import altair as alt
 
-    title = f"who is trusted, all with ε ≤ {phrase_number(question.budgets[0])} proven"
+    title = f"who is trusted, all with ε ≤ {phrases.number(question.budgets[0])} proven"
     return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
 
 
@@ -411,7 +410,7 @@ def _told(row: Line, scale: int) -> Spec:
         "line": f"{row.name}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.row,
         "method": row.title.split(". ")[0].rstrip("."),
         "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
-        "provable": phrase_upper_bound(row.epsilon_provable, 3), "published": phrase_number(row.epsilon_published, 3),
+        "provable": phrases.upper(row.epsilon_provable, 3), "published": phrases.number(row.epsilon_published, 3),
         "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
     }  # fmt: skip
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from fedgraph.cells import Environment, Result, portable, store
-from fedgraph.report import answer, charts, page, table
+from fedgraph.report import answer, charts, page, phrases, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, phrase_number
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
@@ -104,8 +103,8 @@ def write_report(
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
     """The end of a run on a screen: what was found, how strong its ε is, and one table of at most ``_MOST_LINES`` lines."""
     asked = [q for q in questions if q.kept and q.budgets]
-    head = [f"{begin_phrase(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
-    head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
+    head = [f"{phrases.begin(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
+    head += [] if asked else [phrases.begin(q.finding) for q in questions[1:]]
     blocks = [_block(question) for question in asked]
     table: list[str] = []
     more = ""
@@ -127,7 +126,7 @@ def _block(question: Question) -> list[str]:
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
-    lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
+    lines = [["", *(f"ε ≤ {phrases.number(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.name}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []

@@ -19,20 +19,10 @@ from markupsafe import Markup
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import answer, attack_bounds, charts, statement
+from fedgraph.report import answer, attack_bounds, charts, phrases, statement
 from fedgraph.report.answer import Question
 from fedgraph.report.chance import is_worse
 from fedgraph.report.charts import Spec
-from fedgraph.report.phrases import (
-    begin_phrase,
-    fill_phrase,
-    load_template,
-    phrase_lower_bound,
-    phrase_number,
-    phrase_upper_bound,
-    read_phrase_asset,
-    read_phrases,
-)
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.report.table import Line, answering
@@ -161,7 +151,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not row.beats:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    made = f"made with ε = {phrase_number(row.epsilon)}" if row.epsilon < budget else ""
+    made = f"made with ε = {phrases.number(row.epsilon)}" if row.epsilon < budget else ""
     return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
@@ -174,7 +164,7 @@ def commands(content: PageContent) -> list[tuple[str, ...]]:
         whole = shlex.join(kept)
     picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
-    text = load_template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
+    text = phrases.template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
     return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
@@ -185,7 +175,7 @@ def _quote(text: str) -> str:
 
 def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
-    row, always = question.pick.row, read_phrases()["held_if"]
+    row, always = question.pick.row, phrases.texts()["held_if"]
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
     seed = () if content.secret else (always["seed"],)
     return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), always["floats"])))
@@ -213,17 +203,17 @@ def render_report_page(content: PageContent) -> str:
         look.update(spec["config"])
         return len(specs) - 1
 
-    text = load_template("page.html").render(
-        c=content, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound, lower=phrase_lower_bound,
+    text = phrases.template("page.html").render(
+        c=content, answer=answer, begin=phrases.begin, number=phrases.number, upper=phrases.upper, lower=phrases.lower,
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
-        conditions=conditions, words=read_phrases(), edges_public=Assumption.EDGES_PUBLIC,
+        conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         sentences=statement.sentences, outside=statement.list_statement_caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
-        whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
+        whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
@@ -251,7 +241,7 @@ def method(name: str) -> tuple[str, str]:
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template = load_template("owner.html")
+    template = phrases.template("owner.html")
     notice = content.notices[0] if content.notices else None
     return {
         file: template.render(letter=letter, title=letter.title, lead=f"{content.title} ({of})", notice=notice)
@@ -271,4 +261,4 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 
 def _markup(name: str) -> Markup:
-    return Markup(read_phrase_asset(f"templates/{name}"))
+    return Markup(phrases.asset(f"templates/{name}"))

@@ -35,8 +35,7 @@ from fedgraph.cells import (
 )
 from fedgraph.errors import DataError
 from fedgraph.privacy import Trust
-from fedgraph.report import chance
-from fedgraph.report.phrases import phrase_first, phrase_lower_bound, read_phrases
+from fedgraph.report import chance, phrases
 from fedgraph.types import in_words_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
@@ -54,7 +53,7 @@ _NUMBERS = (
 )  # fmt: skip
 _COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
-METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that a row has
+METRICS = phrases.texts()["metrics"]  # what rows are compared by; the first that a row has
 _RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
@@ -319,7 +318,7 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     if len(found) == 1:
         return found[0]
     many = f"{len(found)} rows" if found else "no row"
-    allowed = phrase_first([f'"{name}"' for name in found or names], 8, "; ")
+    allowed = phrases.first([f'"{name}"' for name in found or names], 8, "; ")
     raise DataError(f"{where}: {many} with a name like {asked!r}; allowed: {allowed}")
 
 
@@ -448,7 +447,7 @@ def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: fl
     told.beats = chance.beats_guessing(told)
     told.status = line.stated if whole or line.stated != "ok" else "no number: a value is missing or not finite"
     if told.refuted:
-        told.status = f"refuted: an attack shows ε ≥ {phrase_lower_bound(line.epsilon_measured)}"
+        told.status = f"refuted: an attack shows ε ≥ {phrases.lower(line.epsilon_measured)}"
     told.usable = math.isfinite(told.mean) and told.status == "ok"
     return told
 

@@ -7,8 +7,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase
-from fedgraph.report import charts
-from fedgraph.report.phrases import phrase_number
+from fedgraph.report import charts, phrases
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, format_row_mean, mean_of, values
 from fedgraph.types import counted
@@ -85,7 +84,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             names = (_GED, row.method)
             both = [tuple(_upper(arrays[name, s]["distances"]) for name in names) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
-            rank = phrase_number(float(np.mean(ranks))) if ranks else "—"
+            rank = phrases.number(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row.method, s]
@@ -93,7 +92,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
-        kin = phrase_number(float(np.mean(ties))) if ties else "—"
+        kin = phrases.number(float(np.mean(ties))) if ties else "—"
         body.append((row.method, format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
@@ -106,7 +105,7 @@ def _edits(rows: Sequence[Line]) -> SectionTable:
             if values(row, f"{name}_median"):
                 told = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = mean_of(row, "pairs_median")
-                share = phrase_number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
+                share = phrases.number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((row.method, name.replace("_", " "), *told, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
-from fedgraph.report import charts
-from fedgraph.report.phrases import phrase_average, phrase_number
+from fedgraph.report import charts, phrases
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, mean_of, values
 from fedgraph.types import counted
@@ -23,7 +22,7 @@ def build(records: SectionRecords) -> Section:
     named = {r.variant: r for r in rows}
     facts = _facts(rows[0])
     seeds = len(rows[0].cells)
-    means = phrase_average(seeds, "repetition", "error")
+    means = phrases.average(seeds, "repetition", "error")
     sentences = [
         fill_phrase("graph_starts", "asked", repeated=counted(seeds, "repetition"), facts=facts, means=means),
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
@@ -94,7 +93,7 @@ def _table(rows: Sequence[Line]) -> SectionTable:
             "lower, % of pairs": _with_error(r, "lower", 100, 1),
             "higher, % of pairs": _with_error(r, "higher", 100, 1),
             "mean GW, noised problem": _with_error(r, "noised_objective"),
-            "iterations": phrase_number(mean_of(r, "iterations"), 1),
+            "iterations": phrases.number(mean_of(r, "iterations"), 1),
         }
         for r in sorted(rows, key=lambda r: _facts(r).descents)
     ]

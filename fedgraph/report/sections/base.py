@@ -18,8 +18,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
-from fedgraph.report import attack_bounds, charts
-from fedgraph.report.phrases import begin_phrase, load_template, phrase_average, phrase_number, phrase_upper_bound
+from fedgraph.report import attack_bounds, charts, phrases
 from fedgraph.report.table import METRICS, Line, format_row_mean, rows_of
 from fedgraph.types import counted, in_words_of
 
@@ -112,9 +111,9 @@ def _sentences(records: SectionRecords) -> list[str]:
     sent = [f for f in every if isinstance(f, NodeClassificationCellFacts) and f.sent is not None and f.sent.up]
     solvers = [vars(f)["solver"] for f in every if "solver" in vars(f)]
     solved = sorted((s.solved for s in solvers if s.solved is not None), key=lambda one: one.pairs)
-    text = load_template("tasks.txt", escaped=False).render(
+    text = phrases.template("tasks.txt", escaped=False).render(
         kind=records.kind, facts=next(federated, every[0]), every=every, settings=records.settings, time=_time,
-        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted,
+        seeds=len({e.seed for e in records.entries}), average=phrases.average, count=counted,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), votes=[s.asked for s in solvers if s.asked is not None],
         # seeds may share a table of pairs: who asked most counts
@@ -143,7 +142,7 @@ def measures_of(rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
 
 
 def _prices(row: Line) -> str:
-    return ", ".join(f"{path} {phrase_upper_bound(row.paths[path], 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
+    return ", ".join(f"{path} {phrases.upper(row.paths[path], 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
 
 
 def _at_most(row: Line) -> str:
@@ -161,7 +160,7 @@ def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
         for facts in (e.facts for e in row.cells):
             for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
                 rounds.setdefault(at, []).append(right)
-        keys = (f"ε = {phrase_number(row.epsilon)}", row.world)
+        keys = (f"ε = {phrases.number(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
@@ -177,7 +176,7 @@ def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
     ends = sorted({e.epsilon for e, _ in kept})
     for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
-        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
+        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.number(entry.epsilon)}"
         found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
@@ -255,14 +254,14 @@ def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[chart
     for at, row, line in known:
         if common and row.epsilon not in common:
             continue
-        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrase_number(row.epsilon)}"
+        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.number(row.epsilon)}"
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
-        tip, metric = f"ε proven {phrase_upper_bound(row.epsilon_provable, 3)}", METRICS.get(row.metric, row.metric)
+        tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", METRICS.get(row.metric, row.metric)
         points.append(charts.Point(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
     if not kept:
         return ()
-    caption = f"{begin_phrase(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
+    caption = f"{phrases.begin(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
     return charts.draw_lines(caption, kept, across=thing, heads=("Method", "Whom it trusts"), shared=True)

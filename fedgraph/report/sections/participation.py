@@ -22,8 +22,7 @@ import pandas
 from fedgraph.cells import ClientResultCellFacts, Result
 from fedgraph.federation import World, WorldKind
 from fedgraph.privacy import Trust, Unit
-from fedgraph.report import chance
-from fedgraph.report.phrases import load_template, phrase_number, phrase_upper_bound
+from fedgraph.report import chance, phrases
 from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import counted, in_words_of
 
@@ -261,10 +260,10 @@ def build(records: SectionRecords) -> Section:
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
     facts, one = records.entries[0].facts, records.entries[0].facts.one
-    text = load_template("owners.txt", escaped=False).render(
+    text = phrases.template("owners.txt", escaped=False).render(
         f=found, kind=records.kind, label=records.label, facts=facts,
         protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
-        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrase_number,
+        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrases.number,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
@@ -294,7 +293,7 @@ def _both_sides(found: ClientChoices) -> list[str]:
     for epsilon in filter(math.isfinite, found.epsilons):
         if (best := found.best(epsilon, tuple(JOINED))) is not None:
             value = found.value(best[0], epsilon, best[1]) or 0.0
-            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
+            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrases.number(epsilon)}")
     return told
 
 
@@ -326,15 +325,15 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
     finite = [e for e in found.epsilons if math.isfinite(e)]
     gains = {e: gain for e in finite if (gain := found.gain(client, e)) is not None}
     better, same = [e for e, gain in gains.items() if gain > 0], [e for e, gain in gains.items() if gain == 0]
-    text = load_template("owner.txt", escaped=False).render(
+    text = phrases.template("owner.txt", escaped=False).render(
         f=found, client=client, dataset=dataset, size=found.clients[client], unit=_unit_word(found), base=base, finite=finite,
         linked=found.metric == AUC, fewest=_FEWEST_SEEDS, gains=gains, better=better, same=same,
         most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
         tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)),
         joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
-        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrase_number,
+        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrases.number,
         hundred=lambda value: f"{100 * value:.0f} of 100", compared=lambda value: _compared(found, client, value, base),
-        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrase_number, told[:-1])), phrase_number(told[-1])))),
+        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrases.number, told[:-1])), phrases.number(told[-1])))),
         often=lambda price: _in_hundred(price, found.delta),
     )  # fmt: skip
     answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
@@ -419,11 +418,11 @@ def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices
         wide = f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}" if linked and value is not None else ""
         cells.append("—" if value is None else f"{100 * value:.0f}{wide}")
     if shown is not found:
-        return (f"{phrase_number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
+        return (f"{phrases.number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
     price, gain = None if picked is None else found.price(picked[0], epsilon, picked[1], client), found.gain(client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
     learnt = "—" if price is None else _in_hundred(price, found.delta)
-    return (phrase_number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
+    return (phrases.number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
 
 
 def _in_hundred(epsilon: float, delta: float) -> str:
@@ -433,7 +432,7 @@ def _in_hundred(epsilon: float, delta: float) -> str:
     share = _right_at_most(epsilon, delta)
     if share >= 0.99995:
         return "up to always: nothing limits it"
-    return f"at most {phrase_upper_bound(100 * share, 1 + (share > 0.995))} of 100 times"
+    return f"at most {phrases.upper(100 * share, 1 + (share > 0.995))} of 100 times"
 
 
 def _right_at_most(epsilon: float, delta: float) -> float:
