@@ -70,10 +70,7 @@ class Cell:
         return f"{name}, {self.world.words}, ε = {target}, seed {self.seed}"
 
     def among(self, entries: Sequence[_Spec]) -> _Spec:
-        """The cell's own entry of those that its task lists.
-
-        Args:
-            entries: The task's list, in the order of the scenario.
+        """The cell's own entry of those that its task lists, in the order of the scenario.
 
         Raises:
             ValueError: No entry asked for this row.
@@ -120,11 +117,7 @@ class CellContext:
         self.progress("rounds", done, total)
 
     def cached(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        """The value that is kept under a key; it is made when it is first asked for.
-
-        Args:
-            key: Names one thing only, and so a value of one type.
-        """
+        """The value that is kept under a key, which names one thing only; it is made when it is first asked for."""
         if key not in self.cache:
             self.cache[key] = make()
         return cast(_Made, self.cache[key])

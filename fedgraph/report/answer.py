@@ -17,9 +17,9 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from fedgraph.privacy import Trust
-from fedgraph.report import phrases
+from fedgraph.report import phrases, table
 from fedgraph.report.chance import interval, is_worse
-from fedgraph.report.table import METRICS, Line, best_without_privacy, keeps, mean_of, values
+from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
@@ -75,7 +75,7 @@ class Question:
     @cached_property
     def ceiling(self) -> Line | None:
         """The best row that was asked for no privacy."""
-        return best_without_privacy(self.rows)
+        return table.best_without_privacy(self.rows)
 
     @cached_property
     def free(self) -> Line | None:
@@ -120,7 +120,7 @@ class Question:
 
     def at(self, budget: float, trust: Trust) -> Line | None:
         """The best row made with this very trust that keeps a budget."""
-        return _top([row for row in self.kept if row.trust is trust and keeps(row, budget)])
+        return _top([row for row in self.kept if row.trust is trust and table.keeps(row, budget)])
 
     def within(self, budget: float, trust: Trust) -> Line | None:
         """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes.
@@ -128,7 +128,7 @@ class Question:
         A method that trusts fewer people serves everybody who would trust more. Where a row that releases nothing of the unit
         (ε = 0) wins, privacy bought nothing.
         """
-        able = [row for row in self.kept if row.trust.rank <= trust.rank and keeps(row, budget)]
+        able = [row for row in self.kept if row.trust.rank <= trust.rank and table.keeps(row, budget)]
         return _top([*able, *([self.free] if self.free is not None else [])])
 
     @cached_property
@@ -239,7 +239,7 @@ class Question:
     @property
     def able(self) -> list[Line]:
         """Rows that keep an ε that was asked for."""
-        return [row for row in self.kept if keeps(row, self.budgets[-1] if self.budgets else 0.0)]
+        return [row for row in self.kept if table.keeps(row, self.budgets[-1] if self.budgets else 0.0)]
 
     @property
     def above_ceiling(self) -> bool:
@@ -308,12 +308,12 @@ def _top(rows: Sequence[Line]) -> Line | None:
 
 def _is_rare(row: Line) -> bool:
     """Whether it is told by how many of a rare class are found; rows are compared by AUROC, which knows all of them."""
-    return row.metric == "auroc" and bool(values(row, "recall_at_alerts"))
+    return row.metric == "auroc" and bool(table.values(row, "recall_at_alerts"))
 
 
 def _share_found(row: Line) -> float:
     """Of a rare class, among as many as it has; 0 where it is not about one."""
-    return mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
+    return table.mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
 
 
 def find_rare(row: Line, top: Line | None) -> str:
@@ -325,8 +325,9 @@ def find_rare(row: Line, top: Line | None) -> str:
 def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
-        "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
-        "metrics": METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
+        "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
+        "mean": format_mean,
+        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
         "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip

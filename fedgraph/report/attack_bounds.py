@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from fedgraph.audit import one_run
-from fedgraph.report import phrases
-from fedgraph.report.table import Attack, Line, num_attack_bounds, refuted_among
+from fedgraph.report import phrases, table
+from fedgraph.report.table import Line
 from fedgraph.types import counted
 
 _ALPHA = one_run.ONE_RUN_ALPHA
@@ -34,7 +34,7 @@ def closest(rows: Sequence[Line]) -> list[str]:
     known = [r for r in rows if r.canaries is not None and 0 < r.guaranteed < math.inf and r.epsilon_measured <= r.guaranteed]
     if not known:
         return []
-    first, bounds = max(known, key=lambda r: r.epsilon_measured / r.guaranteed), num_attack_bounds(rows)
+    first, bounds = max(known, key=lambda r: r.epsilon_measured / r.guaranteed), table.num_attack_bounds(rows)
     beside = bounds > sum(r.epsilon_measured is not None for r in rows)
     return say("closest", row=first, bounds=bounds, beside=beside)
 
@@ -45,8 +45,8 @@ def contradictions(rows: Sequence[Line], among: int = 0) -> list[str]:
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
     the truth: what is called a contradiction holds when that probability is divided among all bounds of the report.
     """
-    bounds, attacked = max(among, num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
-    broken, sound = ([r for r in attacked if refuted_among(r, bounds) is is_broken] for is_broken in (True, False))
+    bounds, attacked = max(among, table.num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
+    broken, sound = ([r for r in attacked if table.refuted_among(r, bounds) is is_broken] for is_broken in (True, False))
     by_chance = [r for r in sound if (r.epsilon_measured or 0.0) > r.guaranteed]
     claimed = [r for r in sound if r.epsilon_published is not None]
     refuted = [r for r in claimed if (r.canaries.epsilon(_ALPHA / bounds) or 0.0) > r.epsilon_published]
@@ -64,7 +64,7 @@ def explain(rows: Sequence[Line], among: int = 0) -> list[str]:
             refused.setdefault(why, set()).add(f"{name} on {row.method}")
     said = say(
         "explain", attacked=attacked, guesses=sorted({c.guesses for told in attacked for c in told.counts}),
-        bounds=max(among, num_attack_bounds(rows)), named=[one for row in rows for one in row.named], refused=refused,
+        bounds=max(among, table.num_attack_bounds(rows)), named=[one for row in rows for one in row.named], refused=refused,
         risks=[(row, row.facts.named.risk) for row in rows if row.facts.named and row.facts.named.risk],
     )  # fmt: skip
     return [*contradictions(rows, among), *said]
@@ -76,7 +76,7 @@ def by_name(rows: Sequence[Line]) -> list[dict[str, str]]:
     return [_found(row, one) for row, one in told]
 
 
-def _found(row: Line, told: Attack) -> dict[str, str]:
+def _found(row: Line, told: table.Attack) -> dict[str, str]:
     one, limits = told.one, [v.limit for v in told.every if v.limit is not None]
     return {
         "attack": one.attack, "row": row.row, "ε proven": phrases.upper(row.epsilon_provable, 2),

@@ -34,10 +34,7 @@ def write_report(
     screen: _Screen,
     failed: Sequence[Result] = (),
 ) -> None:
-    """Write every output of a run into its folder, and print the answer.
-
-    The order is: results.csv, results.parquet at the end of the run, environment.json, scenario.yaml, ledger.jsonl, answer.png
-    and answer.svg, report.html, and a page for each owner. Each file is written whole or not at all.
+    """Write every output of a run into its folder, each whole or not at all, and print the answer.
 
     Args:
         resolved: The scenario as it was read, as text.

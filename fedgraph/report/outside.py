@@ -41,7 +41,6 @@ from fedgraph.errors import DataError
 from fedgraph.privacy import Assumption
 from fedgraph.report import phrases, privacy_sheet, statement, table
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
-from fedgraph.types import in_words_of
 
 OUTSIDE = "outside"
 _COLUMNS = (
@@ -94,7 +93,7 @@ def explain_withheld(entry: Result) -> str:
     """Why a cell that was reduced has no metric; empty where it has one."""
     if entry.metrics or entry.facts.kind == "claims":
         return ""
-    return in_words_of(entry.facts.one, phrases.fill("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open"))
+    return statement.withheld(entry.facts.one, entry.epsilon_provable)
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
@@ -193,7 +192,7 @@ def _statement(seen: SavedRun) -> str:
         found += [f"  {sentence}" for sentence in statement.sentences(row)]
         found += [f"  It holds only if: {condition}." for condition in row.assumptions]
         found += [f"  Note: {note}" for note in row.notes] + [""]
-    floating_point, seeded, _ = statement.list_statement_caveats(str(seen.environment.seed) == "secret")
+    floating_point, seeded, _ = statement.caveats(str(seen.environment.seed) == "secret")
     return "\n".join([*found, floating_point, seeded]) + "\n"
 
 

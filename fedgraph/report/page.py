@@ -175,6 +175,8 @@ def _quote(text: str) -> str:
 
 def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
+    if question.pick is None:
+        return ()
     row, always = question.pick.row, phrases.texts()["held_if"]
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
     seed = () if content.secret else (always["seed"],)
@@ -211,7 +213,7 @@ def render_report_page(content: PageContent) -> str:
         conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
-        sentences=statement.sentences, outside=statement.list_statement_caveats(content.secret), method=method,
+        sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),

@@ -49,13 +49,10 @@ def begin(words: str) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number as tables show it.
+    """A number as tables show it: ``—`` for none and NaN, ``∞`` for ∞.
 
     Args:
         digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
-
-    Returns:
-        ``—`` for none and NaN, ``∞`` for ∞.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"

@@ -21,10 +21,9 @@ from typing import Any, TypeAlias
 from fedgraph.cells import store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import Assumption, LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
-from fedgraph.report import answer, attack_bounds, phrases
+from fedgraph.report import answer, attack_bounds, phrases, statement, table
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.statement import list_statement_caveats
-from fedgraph.report.table import METRICS, Line, answering, best_without_privacy, format_row_mean
+from fedgraph.report.table import Line
 from fedgraph.types import in_words_of
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads
@@ -65,21 +64,14 @@ def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
 
 
 def make_model_sheet(
-    name: str,
-    what: str,
-    sha256: str,
-    account: LedgerAccount,
-    lines: Sequence[LedgerLine],
-    said: Sequence[str],
-    software: str,
+    name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str,
     one: str,
-) -> PrivacySheet:
+) -> PrivacySheet:  # fmt: skip
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
     Args:
         what: what kind of thing it is, and its file.
-        account: the first line of its ledger.
-        lines: the others.
+        account, lines: the first line of its ledger, and the others.
         one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection
@@ -139,7 +131,7 @@ def _round_up(value: float) -> float:
 
 
 def _answer(run: SavedRun) -> Line:
-    questions = answer.ask(answering(run.rows))
+    questions = answer.ask(table.answering(run.rows))
     found = answer.least(questions)
     if found is None:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
@@ -153,7 +145,7 @@ def _told(run: SavedRun, row: Line) -> _Told:
     verdict = f"ε = {phrases.upper(row.epsilon_provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
     if math.isinf(row.epsilon_provable):
         verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
-    floating_point, by_seed, _ = list_statement_caveats(secret=False)
+    floating_point, by_seed, _ = statement.caveats(secret=False)
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
@@ -249,16 +241,13 @@ def _measured(row: Line) -> str:
 def _utility(run: SavedRun, row: Line) -> Iterator[tuple[str, str]]:
     over = f" (± one standard deviation over {row.seeds} seeds)" if row.seeds > 1 else " (one seed)"
     if not any(e.metrics for e in row.cells):
-        yield (
-            "Accuracy",
-            in_words_of(row.one, phrases.fill("outside", "exact" if math.isfinite(row.epsilon_provable) else "open")),
-        )
+        yield "Accuracy", statement.withheld(row.one, row.epsilon_provable)
     for name in dict.fromkeys(m for e in row.cells for m in e.metrics if not m.startswith("attack_")):
-        yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
+        yield table.METRICS.get(name, name.replace("_", " ")), table.format_row_mean(row, name) + over
         over = ""
-    top = best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
+    top = table.best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
     if top is not None:
-        yield "Without privacy", f"{METRICS[top.metric]} {format_row_mean(top, top.metric)} ({top.name})"
+        yield "Without privacy", f"{table.METRICS[top.metric]} {table.format_row_mean(top, top.metric)} ({top.name})"
 
 
 def _number(value: float) -> str:

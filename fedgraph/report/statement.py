@@ -11,7 +11,12 @@ from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 
-def list_statement_caveats(secret: bool) -> tuple[str, ...]:
+def withheld(one: str, epsilon: float) -> str:
+    """Why a number on private people is not handed out, of a row that proves ``epsilon``."""
+    return in_words_of(one, phrases.fill("outside", "exact" if math.isfinite(epsilon) else "open"))
+
+
+def caveats(secret: bool) -> tuple[str, ...]:
     """What is outside every statement. secret: whether the run's seed was ``secret``."""
     return tuple(phrases.fill("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 

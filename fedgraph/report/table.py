@@ -84,6 +84,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
     lines = []
     for one in results:
         cells, metric, held = rows.get(one.row), compared.get(one.row), one.protection
+        of_graphs = one.facts.kind.startswith("graph")
         told: dict[str, object] = {
             "row": names[one.row],
             "source": sources.get(one.dataset, "none"),
@@ -96,11 +97,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
             "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
             "metric": metric,
             "value": one.metrics.get(metric or "", math.nan),
-            "tested": None
-            if not cells
-            else (_tested(cells) or None)
-            if one.facts.kind.startswith("graph")
-            else one.facts.tested,
+            "tested": (_tested(cells) or None if of_graphs else one.facts.tested) if cells else None,
             "chance": chance.of_guessing(metric, one.metrics),
         }
         lines.append(result.to_line(one) | told)
@@ -139,23 +136,16 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
-    """What single clients reach, where owners are compared; ``all`` is everybody.
+    """What single clients reach, where owners are compared: a line for each cell, way of taking part, client and metric.
 
-    Returns:
-        One line for each cell, way of taking part, client and metric. ``epsilon_provable`` is of the client's dearest unit, and
-        ``tested`` counts that client's own.
+    ``all`` is everybody. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own.
     """
     naming = ["row", "task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by", "seed"]
     lines = []
     for line, one in zip(table[naming].to_dict("records"), results_of(table), strict=True):
         for told in one.facts.results:
-            own = {
-                "trust": one.world.trust.value,
-                "participation": told.participation,
-                "client": told.client,
-                "epsilon_provable": told.epsilon,
-            }
-            own |= {"toward": told.toward, "nodes": told.nodes, "tested": told.tested}
+            own = {"trust": one.world.trust.value, "epsilon_provable": told.epsilon}
+            own |= {name: vars(told)[name] for name in ("participation", "client", "toward", "nodes", "tested")}
             lines += [line | own | {"metric": metric, "value": value} for metric, value in told.metrics.items()]
     columns = (*naming, "trust", "participation", "client", "epsilon_provable", "toward", "nodes", "tested", "metric", "value")
     return pd.DataFrame(lines, columns=columns)
@@ -164,10 +154,7 @@ def per_client(table: pd.DataFrame) -> pd.DataFrame:
 def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
     """Write ``results.csv``, ``clients.csv`` where owners are compared, and ``results.parquet`` where the run is at its end.
 
-    Each is written whole or not at all.
-
-    Args:
-        ended: Whether no cell is missing.
+    Each is written whole or not at all. ended: whether no cell is missing.
     """
     text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
     store.write_atomically(folder / RESULTS_TEXT, to_text(text).encode())
@@ -248,16 +235,10 @@ def _short_of(method: str, variant: str) -> str:
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
-    """What a person types to name a row, such as ``label_hop, sums, ε=4``.
+    """``Cell.row`` → what a person types to name it among these cells, such as ``label_hop, sums, ε=4``.
 
     No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
     where another row would be called the same.
-
-    Args:
-        cells: All cells among which the names are to be clear.
-
-    Returns:
-        ``Cell.row`` → its name, in order of first appearance.
     """
     names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
     reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]

@@ -18,8 +18,8 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
-from fedgraph.report import attack_bounds, charts, phrases
-from fedgraph.report.table import METRICS, Line, format_row_mean, rows_of
+from fedgraph.report import attack_bounds, charts, phrases, table
+from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 _MOST_LIVE = 300  # points of a map that the page draws itself; larger ones are pictures, which weigh less
@@ -83,7 +83,7 @@ class SectionRecords:
     @cached_property
     def rows(self) -> Sequence[Line]:
         """The cells as rows."""
-        return self.lines or rows_of(self.entries)
+        return self.lines or table.rows_of(self.entries)
 
 
 def build_sections(records: SectionRecords) -> Section:
@@ -135,7 +135,7 @@ def measures_of(rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
     names = dict.fromkeys(name for row in rows for e in row.cells for name in e.metrics)
     shown = [n for n in names if {n} != compared and not n.startswith(told)]
     columns: dict[str, Callable[[Line], str]] = {
-        name.replace("_", " "): functools.partial(format_row_mean, metric=name) for name in shown
+        name.replace("_", " "): functools.partial(table.format_row_mean, metric=name) for name in shown
     }
     columns |= {"right at most, by ε and sizes": _at_most} if any(map(_at_most, rows)) else {}
     return columns | ({"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {})
@@ -257,7 +257,7 @@ def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[chart
         budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.number(row.epsilon)}"
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
-        tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", METRICS.get(row.metric, row.metric)
+        tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", table.METRICS.get(row.metric, row.metric)
         points.append(charts.Point(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
