@@ -56,17 +56,12 @@ class Result(Cell):
         facts: TaskFacts | None = None,
         **found: object,
     ) -> Result:
-        """The result of a cell.
+        """The result of a cell. Account and releases carry its name in the words that users write.
 
         Args:
-            cell: What names it.
             account: What the cell promises, for the ledger; None where nothing is released or learnt.
             releases: The cell's lines of the ledger.
-            facts: What the cell's task says of it; None where it says nothing.
             found: Other fields, by name.
-
-        Returns:
-            The record. Account and releases carry the cell's name in the words that users write.
         """
         told = facts or TaskFacts()
         named = None if account is None else replace(account, cell=cell.name, one=told.one)
@@ -174,14 +169,10 @@ def to_line(result: Result) -> dict[str, object]:
 
 
 def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
-    """The result that ``to_line`` wrote.
-
-    Args:
-        line: Of a table, or the JSON object in a cell's file; what is missing in it is None or NaN.
+    """The result that ``to_line`` wrote, of a table or of a cell's file; what is missing in it is None or NaN.
 
     Raises:
-        KeyError: A column is missing.
-        ValueError: A value is of another type, or an accuracy is no share.
+        KeyError, ValueError: A column is missing, a value is of another type, or an accuracy is no share.
     """
     record, status = json.loads(line["record"]), str(line["status"])
     own = {name: f"{name}_" if name in _own_columns() else name for name in record["metrics"]}
@@ -217,16 +208,10 @@ def _own_columns() -> frozenset[str]:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    """The JSON object in a cell's file.
-
-    Args:
-        file: Compressed by gzip.
+    """The JSON object in a cell's file, which is compressed by gzip.
 
     Raises:
-        OSError: The file is not there or not compressed by gzip.
-        EOFError: It ends too early.
-        zlib.error: Its bytes are damaged.
-        ValueError: It holds no JSON object.
+        OSError, EOFError, zlib.error, ValueError: The file is not there, damaged, or holds no JSON object.
     """
     content = json.loads(gzip.decompress(file.read_bytes()))
     if not isinstance(content, dict):
@@ -235,14 +220,8 @@ def read_file(file: Path) -> dict[str, object]:
 
 
 def portable(value: object) -> object:
-    """A value as JSON without numbers that are not standard.
-
-    Args:
-        value: Nested mappings and sequences of plain values, numpy scalars and worlds.
-
-    Returns:
-        The same as dictionaries, lists and plain values; ∞ is ``"inf"``, −∞ ``"-inf"`` and NaN ``"nan"``.
-    """
+    """Nested mappings and sequences of plain values, numpy scalars and worlds as standard JSON: ∞ is ``"inf"``, −∞ ``"-inf"``
+    and NaN ``"nan"``."""
     if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
     if isinstance(value, federation.World):

@@ -131,11 +131,7 @@ class CellPairStore:
         return self.folder.parent.is_dir()
 
     def load(self, name: str) -> list[dict[str, np.ndarray]]:
-        """Every part of a table that was written whole.
-
-        Returns:
-            One mapping for each part, column → array; empty where there is none. A damaged part is deleted.
-        """
+        """Every part of a table that was written whole, column → array. A damaged part is deleted."""
         if not self.folder.exists():
             return []
         with self._locked():
@@ -162,11 +158,7 @@ class CellPairStore:
             write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
-        """Join the parts of a table into one file.
-
-        Returns:
-            The file, as seen from the run's folder.
-        """
+        """Join the parts of a table into one file; it, as seen from the run's folder."""
         with self._locked():
             parts = self._files(name)
             if parts != [self._whole(name)] and (found := self._load(name)):
@@ -239,8 +231,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
 
-    Args:
-        folder: Of the run, with its ``cells``. A file system without locks is written to all the same.
+    A file system without locks is written to all the same.
 
     Raises:
         ScenarioError: Another run is at work there.

@@ -16,24 +16,17 @@ _Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the
 
 
 def pack_answers(right: np.ndarray) -> str:
-    """Which of the tested were answered rightly, as short text.
+    """Which of the tested were answered rightly, as base64.
 
     Args:
         right: bool [n]: one bit each. float [n] in 0 … 1, how right each is: two bytes each, exact to 1 / 65535.
-
-    Returns:
-        Base64.
     """
     told = np.packbits(right) if right.dtype == bool else np.round(65535 * right).astype("<u2")
     return base64.b64encode(told.tobytes()).decode()
 
 
 def unpack_answers(packed: str, tested: int) -> np.ndarray:
-    """What ``pack_answers`` packed.
-
-    Returns:
-        bool [tested], or float [tested] in 0 … 1.
-    """
+    """What ``pack_answers`` packed: bool [tested], or float [tested] in 0 … 1."""
     told = np.frombuffer(base64.b64decode(packed), np.uint8)
     return told.view("<u2") / 65535 if told.size == 2 * tested else np.unpackbits(told, count=tested).astype(bool)
 

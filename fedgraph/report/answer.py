@@ -17,14 +17,14 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from fedgraph.privacy import Trust
+from fedgraph.report import phrases, table
 from fedgraph.report.chance import interval, is_worse
-from fedgraph.report.phrases import begin_phrase, load_template, phrase_first, phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.table import METRICS, Line, best_without_privacy, keeps, mean_of, values
+from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
-_CLASSIFY = read_phrases()["classify"]
+_CLASSIFY = phrases.texts()["classify"]
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -75,7 +75,7 @@ class Question:
     @cached_property
     def ceiling(self) -> Line | None:
         """The best row that was asked for no privacy."""
-        return best_without_privacy(self.rows)
+        return table.best_without_privacy(self.rows)
 
     @cached_property
     def free(self) -> Line | None:
@@ -110,7 +110,7 @@ class Question:
             why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
         if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
             allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
-            why.append(f"δ = {phrase_number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+            why.append(f"δ = {phrases.number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
         return "; ".join(why)
 
     @property
@@ -120,7 +120,7 @@ class Question:
 
     def at(self, budget: float, trust: Trust) -> Line | None:
         """The best row made with this very trust that keeps a budget."""
-        return _top([row for row in self.kept if row.trust is trust and keeps(row, budget)])
+        return _top([row for row in self.kept if row.trust is trust and table.keeps(row, budget)])
 
     def within(self, budget: float, trust: Trust) -> Line | None:
         """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes.
@@ -128,7 +128,7 @@ class Question:
         A method that trusts fewer people serves everybody who would trust more. Where a row that releases nothing of the unit
         (ε = 0) wins, privacy bought nothing.
         """
-        able = [row for row in self.kept if row.trust.rank <= trust.rank and keeps(row, budget)]
+        able = [row for row in self.kept if row.trust.rank <= trust.rank and table.keeps(row, budget)]
         return _top([*able, *([self.free] if self.free is not None else [])])
 
     @cached_property
@@ -194,7 +194,7 @@ class Question:
         if len(alike) < 2:
             return words
         _, metric, _, split, public = self.head.asked
-        names = read_phrases()["short_metrics"]
+        names = phrases.texts()["short_metrics"]
         scope = f"{split} split" if split else "no split"
         beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
         differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
@@ -204,13 +204,13 @@ class Question:
     def data(self) -> str:
         """The data set's own name."""
         family, _, own = self.head.dataset.rpartition("/")
-        return read_phrases()["data"].get(own, own if family in ("", "own") else self.head.dataset)
+        return phrases.texts()["data"].get(own, own if family in ("", "own") else self.head.dataset)
 
     @property
     def title(self) -> str:
         """The question as a heading."""
         where = f" · {self.data}" if len({row.dataset for row in self.every}) > 1 else ""
-        return f"{begin_phrase(self.level)}: {self.what}{where}"
+        return f"{phrases.begin(self.level)}: {self.what}{where}"
 
     @property
     def finding(self) -> str:
@@ -239,7 +239,7 @@ class Question:
     @property
     def able(self) -> list[Line]:
         """Rows that keep an ε that was asked for."""
-        return [row for row in self.kept if keeps(row, self.budgets[-1] if self.budgets else 0.0)]
+        return [row for row in self.kept if table.keeps(row, self.budgets[-1] if self.budgets else 0.0)]
 
     @property
     def above_ceiling(self) -> bool:
@@ -255,11 +255,7 @@ class Question:
     @property
     def reader(self) -> str:
         """Who may see answers, where people ask for themselves; empty elsewhere."""
-        if self.pick is None or self.one != "person" or self.head.asked[2] != "asking":
-            return ""
-        own = " If model and answers stay with whoever holds the data, nothing is released, and no ε is needed."
-        said = "Who sees answers: each person asks and sees its own alone; a list of answers that others see is outside this ε."
-        return said + (own if self.in_one_hand else "")
+        return "" if self.pick is None or self.one != "person" or self.head.asked[2] != "asking" else _say("reader", self)
 
     @property
     def star(self) -> str:
@@ -283,7 +279,7 @@ def _word_task(row: Line, every: Sequence[Line]) -> str:
     elif row.kind.startswith("graph") or row.one == "graph":
         words = "classify whole graphs"
     if protocol == "inductive" and len({a[4] for a in alike}) > 1:
-        words += word_public(public)
+        words += _say("public_words", public)
     return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
 
 
@@ -312,37 +308,30 @@ def _top(rows: Sequence[Line]) -> Line | None:
 
 def _is_rare(row: Line) -> bool:
     """Whether it is told by how many of a rare class are found; rows are compared by AUROC, which knows all of them."""
-    return row.metric == "auroc" and bool(values(row, "recall_at_alerts"))
+    return row.metric == "auroc" and bool(table.values(row, "recall_at_alerts"))
 
 
 def _share_found(row: Line) -> float:
     """Of a rare class, among as many as it has; 0 where it is not about one."""
-    return mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
-
-
-def _found(row: Line) -> str:
-    return f"{100 * _share_found(row):.0f}"
+    return table.mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
 
 
 def find_rare(row: Line, top: Line | None) -> str:
     """What a row finds of a rare class, beside what is found without privacy; empty where it is not about one."""
-    if not _is_rare(row):
-        return ""
-    return f"finds {_found(row)} of 100 of the rare class" + (
-        f", {_found(top)} without privacy" if top and _is_rare(top) else ""
-    )
+    return _say("find_rare", row, top) if _is_rare(row) else ""
 
 
 @cache
 def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
-        "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
-        "metrics": METRICS, "subject": read_phrases()["subject"], "say": in_words_of, "number": phrase_number,
-        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
+        "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
+        "mean": format_mean,
+        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
+        "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip
-    return vars(load_template("answer.txt", escaped=False).make_module(told))
+    return vars(phrases.template("answer.txt", escaped=False).make_module(told))
 
 
 def _say(macro: str, *about: object) -> str:
@@ -375,21 +364,10 @@ def sure_at_most(epsilon: float) -> str:
     return f"{math.ceil(1000 * belief) / 10:g} %" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g} %"
 
 
-def word_public(public: str) -> str:
-    """What is public, as the end of “classify nodes”."""
-    if public == "":
-        return " of a public test graph"
-    if public == "nothing":
-        return " when nothing is public"
-    if public.startswith("share "):
-        return f" when {100 * float(public.removeprefix('share ')):g} % of the nodes are public and the asked ones are not"
-    return f" when {public} is public and the asked nodes are not"
-
-
 def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
-    common = tuple(in_words_of(pick.one, begin) for begin in read_phrases()["usual"].values())
+    common = tuple(in_words_of(pick.one, begin) for begin in phrases.texts()["usual"].values())
     return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 
@@ -400,7 +378,7 @@ def missing(rows: Sequence[Line]) -> str:
         return ""
     return (
         f"{len(found)} of {len(rows)} rows have no result and compete for nothing: "
-        + phrase_first([f"{row.row} ({row.status})" for row in found], 4, "; ")
+        + phrases.first([f"{row.row} ({row.status})" for row in found], 4, "; ")
         + "."
     )
 

@@ -1,77 +1,89 @@
-"""What attacks measured: which bounds contradict a proof or a publication, and the words, which stand in ``attacks.txt``."""
+"""What attacks measured: which bounds contradict a proof or a publication, and the words, which stand in ``attacks.txt``.
+
+``among`` is how many lower bounds the whole report shows; 0: those of the given rows.
+"""
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 
 from fedgraph.audit import one_run
-from fedgraph.report.phrases import load_template, phrase_lower_bound, phrase_number, phrase_upper_bound
-from fedgraph.report.table import Line, num_attack_bounds, refuted_among
+from fedgraph.report import phrases, table
+from fedgraph.report.table import Line
 from fedgraph.types import counted
 
 _ALPHA = one_run.ONE_RUN_ALPHA
-CONFIDENCE = f"{1 - _ALPHA:.0%}"
 
 
-def _say(part: str, **told: object) -> list[str]:
-    text = load_template("attacks.txt", escaped=False).render(
-        part=part, alpha=_ALPHA, confidence=CONFIDENCE, count=counted,
-        number=phrase_number, lower=phrase_lower_bound, upper=phrase_upper_bound, **told,
+def say(part: str, **told: object) -> list[str]:
+    """A part of ``attacks.txt``, a text for each line."""
+    text = phrases.template("attacks.txt", escaped=False).render(
+        part=part, alpha=_ALPHA, confidence=f"{1 - _ALPHA:.0%}", count=counted,
+        number=phrases.number, lower=phrases.lower, upper=phrases.upper, **told,
     )  # fmt: skip
     return [line for line in text.splitlines() if line.strip()]
 
 
 def describe(row: Line) -> str:
     """``measured by an attack: …``, with what it rests on."""
-    return _say("describe", row=row)[0]
+    return say("describe", row=row)[0]
 
 
-def summarise(rows: Sequence[Line]) -> list[str]:
-    """For the answer: which published ε are refuted, whether chance put a bound above its proof, and which came closest."""
-    found = [f"Attacks: {said}" for said in _contradictions(rows, 0, proofs=False)]
-    known = [r for r in rows if r.canaries is not None and r.epsilon_measured is not None and 0 < r.guaranteed < math.inf]
-    if finite := [r for r in known if r.epsilon_measured <= r.guaranteed]:
-        closest, bounds = max(finite, key=lambda r: r.epsilon_measured / r.guaranteed), num_attack_bounds(rows)
-        beside, share = (
-            bounds > sum(r.epsilon_measured is not None for r in rows),
-            closest.epsilon_measured / closest.guaranteed,
-        )
-        found += _say("closest", row=closest, bounds=bounds, beside=beside, share=math.floor(100 * share))
-    return found
-
-
-def explain(rows: Sequence[Line], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``contradictions``."""
-    attacked = [r.canaries for r in rows if r.canaries is not None]
-    guesses, bounds = sorted({c.guesses for told in attacked for c in told.counts}), max(among, num_attack_bounds(rows))
-    said = _say("explain", attacked=attacked, guesses=guesses, bounds=bounds) if attacked else []
-    return [*contradictions(rows, among), *said]
+def closest(rows: Sequence[Line]) -> list[str]:
+    """Which bound by canaries came closest to its proof."""
+    known = [r for r in rows if r.canaries is not None and 0 < r.guaranteed < math.inf and r.epsilon_measured <= r.guaranteed]
+    if not known:
+        return []
+    first, bounds = max(known, key=lambda r: r.epsilon_measured / r.guaranteed), table.num_attack_bounds(rows)
+    beside = bounds > sum(r.epsilon_measured is not None for r in rows)
+    return say("closest", row=first, bounds=bounds, beside=beside)
 
 
 def contradictions(rows: Sequence[Line], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
-    the truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
+    the truth: what is called a contradiction holds when that probability is divided among all bounds of the report.
     """
-    return _contradictions(rows, among, proofs=True)
-
-
-def _contradictions(rows: Sequence[Line], among: int, proofs: bool) -> list[str]:
-    """proofs: whether contradicted proofs are said, too."""
-    bounds, attacked = max(among, num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
-    broken = [r for r in attacked if refuted_among(r, bounds)]
-    sound = [r for r in attacked if not any(r is one for one in broken)]
+    bounds, attacked = max(among, table.num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
+    broken, sound = ([r for r in attacked if table.refuted_among(r, bounds) is is_broken] for is_broken in (True, False))
     by_chance = [r for r in sound if (r.epsilon_measured or 0.0) > r.guaranteed]
     claimed = [r for r in sound if r.epsilon_published is not None]
     refuted = [r for r in claimed if (r.canaries.epsilon(_ALPHA / bounds) or 0.0) > r.epsilon_published]
-    if not proofs:
-        broken, by_chance = [], [] if broken else by_chance
-    return _say("contradictions", broken=broken, by_chance=by_chance, refuted=refuted, bounds=bounds)
+    named = [(row, one, one.epsilon(_ALPHA / bounds)) for row in rows for one in row.named if one.counts and one.one.comparable]
+    named = [(row, one, sure) for row, one, sure in named if sure is not None and sure > row.epsilon_provable]
+    return say("contradictions", broken=broken, by_chance=by_chance, refuted=refuted, named=named, bounds=bounds)
 
 
-def contradictions_by_name(rows: Sequence[Line], among: int = 0) -> list[str]:
-    """As ``contradictions``, of attacks by name."""
-    bounds = max(among, num_attack_bounds(rows), 1)
-    told = [(row, one, one.epsilon(_ALPHA / bounds)) for row in rows for one in row.named if one.counts and one.one.comparable]
-    broken = [(row, one, sure) for row, one, sure in told if sure is not None and sure > row.epsilon_provable]
-    return _say("by_name", broken=broken, bounds=bounds)
+def explain(rows: Sequence[Line], among: int = 0) -> list[str]:
+    """First what contradicts a guarantee; then what was attacked, what a bound means, and who is at risk."""
+    attacked = [r.canaries for r in rows if r.canaries is not None]
+    refused: dict[str, set[str]] = {}
+    for row in rows:
+        for name, why in (row.facts.named.refused if row.facts.named else {}).items():
+            refused.setdefault(why, set()).add(f"{name} on {row.method}")
+    said = say(
+        "explain", attacked=attacked, guesses=sorted({c.guesses for told in attacked for c in told.counts}),
+        bounds=max(among, table.num_attack_bounds(rows)), named=[one for row in rows for one in row.named], refused=refused,
+        risks=[(row, row.facts.named.risk) for row in rows if row.facts.named and row.facts.named.risk],
+    )  # fmt: skip
+    return [*contradictions(rows, among), *said]
+
+
+def by_name(rows: Sequence[Line]) -> list[dict[str, str]]:
+    """What each attack by name found on each row, a line each: (title → text). All its numbers are columns of results.csv."""
+    told = sorted(((row, one) for row in rows for one in row.named), key=lambda t: (t[1].one.attack, t[0].epsilon))
+    return [_found(row, one) for row, one in told]
+
+
+def _found(row: Line, told: table.Attack) -> dict[str, str]:
+    one, limits = told.one, [v.limit for v in told.every if v.limit is not None]
+    return {
+        "attack": one.attack, "row": row.row, "ε proven": phrases.upper(row.epsilon_provable, 2),
+        "ε at least": phrases.lower(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
+        "AUC": f"{fmean(v.auc for v in told.every):.3f}",
+        "advantage": f"{fmean(v.advantage for v in told.every):.3f}",
+        "at most": f"{fmean(limits):.3f}" if limits else "—",
+        "what is told": one.what, "by": one.viewer if one.answers == "viewer" else "others, who see answers",
+        "who knows": one.needs,
+    }  # fmt: skip

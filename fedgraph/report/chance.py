@@ -13,36 +13,36 @@ import numpy as np
 
 from fedgraph.cells import task_facts
 
-CHANCE_STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
-LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
+STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
+_LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 
 
-def wilson_chance_interval(share: float, tested: int) -> tuple[float, float]:
+def wilson(share: float, tested: int) -> tuple[float, float]:
     """(low, high): the shares from which ``share`` of ``tested`` is two standard errors away (Wilson, 1927)."""
-    z = CHANCE_STANDARD_ERRORS**2 / tested
+    z = STANDARD_ERRORS**2 / tested
     middle = (share + z / 2) / (1 + z)
     half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def area_error(area: float, positives: float, negatives: float) -> float:
+def _area_error(area: float, positives: float, negatives: float) -> float:
     """Standard error of an AUC by what was tested (Hanley & McNeil, 1982)."""
     one, two = area / (2 - area), 2 * area**2 / (1 + area)
     spread = area * (1 - area) + (positives - 1) * (one - area**2) + (negatives - 1) * (two - area**2)
     return math.sqrt(max(spread / (positives * negatives), 0.0))
 
 
-def precision_interval(average: float, positives: float) -> tuple[float, float]:
+def _precision_interval(average: float, positives: float) -> tuple[float, float]:
     """(low, high) of an average precision by how many of the class were tested: its logit interval (Boyd, Eng & Page, 2013)."""
     if not 0 < average < 1:
-        return wilson_chance_interval(average, max(1, round(positives)))
+        return wilson(average, max(1, round(positives)))
     middle = math.log(average / (1 - average))
-    half = CHANCE_STANDARD_ERRORS / math.sqrt(max(1.0, positives) * average * (1 - average))
+    half = STANDARD_ERRORS / math.sqrt(max(1.0, positives) * average * (1 - average))
     low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
     return low, high
 
 
-def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
+def paired_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
@@ -50,10 +50,10 @@ def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
     return float(np.var(differences) / tested)
 
 
-def correct_chance_errors(choices: int) -> float:
+def corrected(choices: int) -> float:
     """Standard errors that a difference must exceed which was picked among so many: two, with Bonferroni's correction."""
     normal = statistics.NormalDist()
-    return normal.inv_cdf(1 - (1 - normal.cdf(CHANCE_STANDARD_ERRORS)) / max(1, choices))
+    return normal.inv_cdf(1 - (1 - normal.cdf(STANDARD_ERRORS)) / max(1, choices))
 
 
 # ---- of the lines of ``table.rows`` ----------------------------------------------------------------------------------
@@ -72,16 +72,16 @@ def interval(value: float, line: SimpleNamespace) -> tuple[float, float]:
     if not line.tested:
         return value, value
     if line.metric == "accuracy":
-        return wilson_chance_interval(value, line.tested)
+        return wilson(value, line.tested)
     if line.metric == "average_precision_positive" and line.guess:
-        return precision_interval(value, line.tested * line.guess)
+        return _precision_interval(value, line.tested * line.guess)
     positives, negatives = float(line.tested), float(vars(line.facts).get("negatives") or 0)
     if line.metric == "auroc":
         shares = [e.metrics["majority_share"] for e in line.cells if "majority_share" in e.metrics]
         positives = max(1.0, line.tested * (1 - (statistics.fmean(shares) if shares else 0.5)))
         negatives = max(1.0, line.tested - positives)
     if line.metric in ("auc", "auroc") and negatives:
-        half = CHANCE_STANDARD_ERRORS * area_error(value, positives, negatives)
+        half = STANDARD_ERRORS * _area_error(value, positives, negatives)
         return max(0.0, value - half), min(1.0, value + half)
     return value, value
 
@@ -90,14 +90,14 @@ def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
     """Standard error of the difference of two lines' means: from what was tested, and over seeds; the larger of the two."""
     both = sorted(one.scores.keys() & other.scores.keys())
     rights = [{e.seed: e.facts.right for e in line.cells} for line in (one, other)]
-    paired = [paired_chance_variance(rights[0].get(s, ""), rights[1].get(s, ""), one.tested) for s in both]
+    paired = [paired_variance(rights[0].get(s, ""), rights[1].get(s, ""), one.tested) for s in both]
     known = [v for v in paired if v is not None]
     alike = bool(known) and len(known) == len(both) == len(one.scores) == len(other.scores)
     if alike and one.metric == "accuracy":
         sampled = statistics.fmean(known)
     else:
         spans = [interval(line.mean, line) for line in (one, other)]
-        sampled = sum(((high - low) / 2 / CHANCE_STANDARD_ERRORS) ** 2 for low, high in spans)
+        sampled = sum(((high - low) / 2 / STANDARD_ERRORS) ** 2 for low, high in spans)
     if alike and len(both) > 1:
         seeds = statistics.variance(one.scores[s] - other.scores[s] for s in both) / len(both)
     else:
@@ -107,11 +107,11 @@ def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
 
 def is_worse(line: SimpleNamespace, than: SimpleNamespace) -> bool:
     """By more than two standard errors of the difference."""
-    return bool(than.mean - line.mean > CHANCE_STANDARD_ERRORS * error_of_difference(than, line))
+    return bool(than.mean - line.mean > STANDARD_ERRORS * error_of_difference(than, line))
 
 
 def beats_guessing(line: SimpleNamespace) -> bool:
     """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
     if line.metric == "ari":
-        return bool(line.low >= LEAST_INDEX)
+        return bool(line.low >= _LEAST_INDEX)
     return bool(line.scores) and all(interval(value, line)[0] > line.guesses[seed] for seed, value in line.scores.items())

@@ -1,46 +1,210 @@
-"""Charts of lines: accuracy against provable ε for each question, and whatever else a section draws against something."""
+"""Pictures of a report: altair's charts as specifications that the page draws itself, and as picture files.
+
+First what any picture is, then lines against something, maps, settings that vary between rows, and accuracy against provable ε,
+a panel for each question. altair and vl-convert are imported when the first picture is made, so that a run starts without them.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fedgraph.report import answer
+import numpy as np
+
+from fedgraph.cells import store
+from fedgraph.report import answer, phrases
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, WIDTH, Panel, PlotFigure, Spec
 from fedgraph.report.table import Line, keeps
 from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
     import pandas
 
+Panel: TypeAlias = Any  # a chart of altair, or a part of one
+Spec: TypeAlias = dict[str, Any]  # Vega-Lite
+_GREY, INK, _FADED = "#9aa3ad", "#39424e", "#b9c0c8"
+_WIDTH, HEIGHT = 380, 250  # of a panel in a file
+_SCALE = 1.6  # pixels of a PNG file for each unit
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
-_LONGEST = 250  # pixels of a horizontal's label
+_LONGEST, _NARROW = 250, 310  # pixels: of a horizontal's label; of a panel below which it has its short one
 _APART = 0.075  # of the height, between two labels
 _AXES = {
-    "accuracy": "right for … of 100",
-    "auc": "AUC of hidden edges",
-    "auroc": "AUROC of the rare class",
+    "accuracy": "right for … of 100", "auc": "AUC of hidden edges", "auroc": "AUROC of the rare class",
     "ari": "adjusted Rand index",
-}
-TRUST_LOOKS = {  # colour and symbol, the same in every figure
+}  # fmt: skip
+_LOOKS = {  # of a level of trust: colour and symbol, the same in every figure
     "curator": ("#1f6fb2", "circle"), "sums": ("#d9690b", "square"), "own-client": ("#2b8a3e", "triangle-up"),
     "active-server": ("#8e5bb5", "diamond"), "nobody": ("#d1477f", "cross"),
+}  # fmt: skip
+_LOOK: Spec = {
+    "font": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK, "titleColor": INK, "gridColor": "#e3e6ea", "domainColor": _GREY, "tickColor": _GREY,
+        "labelFontSize": 12,
+        "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
+    },
+    "legend": {
+        "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
+        "titleFontSize": 12, "symbolStrokeWidth": 2, "symbolBaseFillColor": INK,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},  # Vega's, unknown to altair
+    },
+    "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
+    "header": {"labelColor": INK, "titleColor": INK},
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class ChartPoint:
+class Figure:
+    """One figure of a report."""
+
+    caption: str
+    panels: tuple[Panel, ...]  # what stands side by side in a picture, and one below the other on a narrow page
+    columns: int = 4  # panels side by side in a picture; more would be too small to read
+    live: bool = True  # whether the page draws it, so that points can be asked; thousands of marks are shown as a picture
+
+    @cached_property
+    def _drawn(self) -> list[Spec]:
+        """Vega-Lite, one for each panel: altair is slow, so that each is written once."""
+        return [_specify(panel) for panel in self.panels]
+
+    @property
+    def specs(self) -> list[Spec]:
+        """Vega-Lite, one for each panel, as wide as its place in the page; colours of text and rules are the page's."""
+        own: Spec = {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return [spec | own for spec in self._drawn]
+
+    @cached_property
+    def _whole(self) -> Spec:
+        """All panels side by side."""
+        shared = ("$schema", "config", "datasets")
+        whole: Spec = {key: self._drawn[0][key] for key in shared[:2]} | {"background": "white", "padding": 10}
+        whole["concat"] = [{key: value for key, value in spec.items() if key not in shared} for spec in self._drawn]
+        whole["datasets"] = {name: rows for spec in self._drawn for name, rows in spec.get("datasets", {}).items()}
+        return whole | {"columns": self.columns, "resolve": {"scale": {"color": "independent", "shape": "independent"}}}
+
+    @cached_property
+    def svg(self) -> str:
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(self._whole)
+
+    @cached_property
+    def png(self) -> bytes:
+        import vl_convert
+
+        return vl_convert.svg_to_png(self.svg, scale=_SCALE)
+
+    @cached_property
+    def jpeg(self) -> bytes:
+        """As the page shows a picture that it does not draw itself."""
+        import vl_convert
+
+        return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
+
+
+@cache
+def scripts() -> str:
+    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them.
+
+    To bundle them takes longer than to draw a picture, so they are kept in the user's cache, where it can be written. They run
+    in a page that shows private data: a file of somebody else, or that is not as it was written, is not read.
+    """
+    import vl_convert
+
+    made = ""
+    with contextlib.suppress(OSError, RuntimeError):
+        above = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph"
+        kept = above / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if above.stat().st_uid == os.geteuid():
+            digest, _, found = kept.read_bytes().partition(b"\n") if kept.is_file() else (b"", b"", b"")
+            if digest == hashlib.sha256(found).hexdigest().encode():
+                return found.decode()
+            made = _bundle()
+            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same
+            store.write_atomically(own, hashlib.sha256(made.encode()).hexdigest().encode() + b"\n" + made.encode())
+            own.replace(kept)
+    return made or _bundle()
+
+
+def _bundle() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+
+
+def _specify(chart: Panel) -> Spec:
+    """Vega-Lite, whatever the number of marks: altair's own limit is for notebooks."""
+    import altair
+
+    with altair.data_transformers.disable_max_rows():
+        spec: Spec = chart.to_dict(validate=False)
+    spec["config"] = {key: {**spec["config"].get(key, {}), **look} if isinstance(look, dict) else look
+                      for key, look in (spec["config"] | _LOOK).items()}  # fmt: skip
+    return spec
+
+
+def draw_map(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
+    """What a cell kept for pictures: its map [N, 2] coloured by each of its groups, and which node of one graph meets which of
+    another."""
+    import altair
+    import pandas
+
+    groups = {"classes": "class", "clusters": "cluster", "truth": "class"}
+    x, y, found = bare(altair.X, "x"), bare(altair.Y, "y"), []
+    for name, legend in groups.items():
+        if name in arrays:
+            table = pandas.DataFrame({**_places(arrays["map"]), legend: arrays[name].astype(str)})
+            names = sorted(set(map(str, arrays[name].tolist())), key=lambda group: (len(group), group))
+            scale = altair.Scale(domain=names)
+            looks = [channel(legend, type="nominal", scale=scale) for channel in (altair.Color, altair.Shape)]
+            drawn = altair.Chart(table, title=f"{name}, {title}", width=260, height=260)
+            found.append(drawn.mark_point(filled=True, size=28, opacity=0.75).encode(x, y, *looks))
+    if "coupling" in arrays:  # each graph in a square of its own, and lines for the masses of ``coupling`` [n, m]
+        one, two = (_places(arrays[f"places_{name}"], at) for name, at in (("one", 0.0), ("two", 3.0)))
+        i, j = np.nonzero(arrays["coupling"] > 1e-3 * arrays["coupling"].max())
+        mass = np.round(arrays["coupling"][i, j] / arrays["coupling"].max(), 3)
+        ends = pandas.DataFrame({"x": one["x"][i], "y": one["y"][i], "x2": two["x"][j], "y2": two["y"][j], "mass": mass})
+        clients = [f"client {number}" for number in arrays["matched"].tolist()]
+        nodes = pandas.concat([pandas.DataFrame({**p, "graph": name}) for p, name in zip((one, two), clients, strict=True)])
+        lines = altair.Chart(ends, title="which node meets which", width=420, height=260).mark_rule(color=INK)
+        lines = lines.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
+        dots = altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1)
+        found.append(lines + dots.encode(x, y, altair.Color("graph:N", title=None, sort=clients)))
+    return found
+
+
+def _places(points: np.ndarray, at: float = 0.0) -> dict[str, np.ndarray]:
+    """Points [N, 2] within a square around (``at``, 0), to three digits: a page holds each of them."""
+    scaled = np.round(points.astype(float) / max(float(np.abs(points).max(initial=0.0)), 1e-30), 3)
+    return {"x": scaled[:, 0] + at, "y": scaled[:, 1]}
+
+
+def bare(channel: Panel, name: str) -> Panel:
+    """A channel of a map: a number without an axis."""
+    return channel(name, type="quantitative", axis=None, scale={"zero": False})
+
+
+# ---- lines against something -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Point:
     """A point of a line, in a panel."""
 
     panel: str
     up: str  # what y is
     line: str
-    x: float | str  # A number, or a name; then no line joins the points
+    x: float
     y: float
     error: float = 0.0  # half the length of its bar
     colour: str = ""  # what gives its colour; empty: the line
@@ -50,56 +214,40 @@ class ChartPoint:
 
 def name_scale(row: Line) -> str:
     """What the numbers of a picture or of a table are, of rows like this."""
-    return in_words_of(row.one, _AXES.get(row.metric) or read_phrases()["short_metrics"].get(row.metric, "score"))
+    return in_words_of(row.one, _AXES.get(row.metric) or phrases.texts()["short_metrics"].get(row.metric, "score"))
 
 
 def draw_lines(
-    caption: str,
-    points: Sequence[ChartPoint],
-    *,
-    across: str,
-    levels: Mapping[str, Sequence[tuple[str, float]]] | None = None,
-    heads: tuple[str, ...] = (),
-    shared: bool = False,
-) -> tuple[PlotFigure, ...]:
+    caption: str, points: Sequence[Point], *, across: str, heads: tuple[str, str] = ("", ""), shared: bool = False
+) -> tuple[Figure, ...]:
     """One figure with every panel that has two points or more; none without such a panel.
 
     Args:
         across: What x is.
-        levels: Panel → dashed horizontals, as (label, value).
         heads: Titles of the legends of colours and of symbols.
         shared: One scale of y, so that panels can be compared.
     """
     import pandas
 
-    every = list(dict.fromkeys(one.x for one in points))
-    named = any(isinstance(x, str) for x in every)
-    order = [_tick(x) for x in (every if named else sorted(every, key=float))]
+    order = [_tick(x) for x in sorted({one.x for one in points})]
     frame = pandas.DataFrame(
-        {**vars(one), "x": _tick(one.x), "joined": not named, "low": one.y - one.error, "high": one.y + one.error,
-         "colour": one.colour or one.line}
+        {**vars(one), "x": _tick(one.x), "low": one.y - one.error, "high": one.y + one.error, "colour": one.colour or one.line}
         for one in points if math.isfinite(one.y)
     )  # fmt: skip
     kept = frame[frame.groupby("panel")["panel"].transform("size") > 1] if len(frame) else frame
     if kept.empty:
         return ()
-    known = levels or {}
-    ends = [*kept["low"], *kept["high"], *(value for panel in known for _, value in known[panel])]
-    domain = list(_domain(ends)) if shared else None
+    domain = list(_domain([*kept["low"], *kept["high"]])) if shared else None
     looks = [list(filter(None, kept[key].unique())) for key in ("colour", "symbol")]
-    panels = (
-        _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
-        for panel, part in kept.groupby("panel", sort=False)
-    )
-    return (PlotFigure(caption, tuple(panels)),)
+    panels = (_lines(name, part, order, across, looks, heads, domain) for name, part in kept.groupby("panel", sort=False))
+    return (Figure(caption, tuple(panels)),)
 
 
 def _lines(
-    panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, ...],
-    levels: Sequence[tuple[str, float]], domain: list[float] | None,
+    panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, str],
+    domain: list[float] | None,
 ) -> Panel:  # fmt: skip
     import altair as alt
-    import pandas
 
     up = part["up"].iloc[0]
     x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
@@ -112,15 +260,9 @@ def _lines(
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
     barred = (part["high"] > part["low"]).any()
     layers: list[Panel] = [base.mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))] if barred else []
-    if part["joined"].all():
-        layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
     layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
-    for place, (label, value) in enumerate(levels):
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
-        layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
-        above = level.mark_text(align="left", dx=4, dy=-6 if place % 2 == 0 else 10, color=INK, fontSize=11)
-        layers.append(above.encode(y, alt.Text("label:N"), x=alt.value(0)))
-    return alt.layer(*layers, title=alt.TitleParams(panel, limit=WIDTH), width=WIDTH, height=HEIGHT)
+    return alt.layer(*layers, title=alt.TitleParams(panel, limit=_WIDTH), width=_WIDTH, height=HEIGHT)
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:
@@ -130,20 +272,20 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return low - gap, high + gap
 
 
-def _tick(x: object) -> str:
-    return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
+def _tick(x: float) -> str:
+    return f"{x:,.4g}".replace("inf", "∞")
 
 
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(questions: Sequence[Question]) -> PlotFigure | None:
+def draw_questions(questions: Sequence[Question]) -> Figure | None:
     """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
 
     None where no private row of any has a number.
     """
     panels = tuple(draw_question(question) for question in questions if question.kept)
-    return PlotFigure("Accuracy against provable ε", panels, columns=3) if panels else None
+    return Figure("Accuracy against provable ε", panels, columns=3) if panels else None
 
 
 def draw_question(question: Question) -> Panel:
@@ -175,20 +317,21 @@ def draw_question(question: Question) -> Panel:
               axis=alt.Axis(tickCount=6))  # fmt: skip
     x = _trust_axis(question) if single else _epsilon_axis(question, [point["x"] for point in (*best, *others)])
     trusts = [t.value for t in question.trusts]
-    colours, shapes = (alt.Scale(domain=trusts, range=[TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    colours, shapes = (alt.Scale(domain=trusts, range=[_LOOKS[t][k] for t in trusts]) for k in (0, 1))
     colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
     layers: list[Panel] = []
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
-        layers += [] if single else [light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
-        layers.append(light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
+        layers += [] if single else [light.mark_line(color=_FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
+        layers.append(light.mark_point(filled=True, color=_FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
     horizontals = [*rules, *([(span[0], below, True)] if below else [])]
     texts: list[Panel] = []  # above lines, below points
     for value, label, up in horizontals:
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
-        layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=GREY).encode(y)]
-        named = level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
-        texts.append(named.encode(y, alt.Text("label:N"), x=alt.value(0)))
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "short": [label.partition(" (")[0]]}))
+        layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=_GREY).encode(y)]
+        said = alt.ExprRef(f"width < {_NARROW} ? datum.short : datum.label")  # whose row it is has no room on a telephone
+        named = level.mark_text(text=said, align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
+        texts.append(named.encode(y, alt.Description("label:N"), x=alt.value(0)))
     if best:
         base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
         layers += [] if single else [base.mark_line(strokeWidth=2.4).encode(y)]
@@ -199,16 +342,17 @@ def draw_question(question: Question) -> Panel:
         layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
         if not single:
             ends = alt.Chart(pandas.DataFrame(_labels(best, span)))
-            named = ends.mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            size = alt.ExprRef(f"width < {_NARROW} ? 11 : 12")
+            named = ends.mark_text(align="left", dx=9, fontSize=size, fontWeight=600)
             layers.append(named.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
-    return alt.layer(*layers, title=alt.TitleParams(question.title, limit=WIDTH + 60), width=WIDTH + 40, height=HEIGHT + 30)
+    return alt.layer(*layers, title=alt.TitleParams(question.title, limit=_WIDTH + 60), width=_WIDTH + 40, height=HEIGHT + 30)
 
 
 def _trust_axis(question: Question) -> Panel:
     import altair as alt
 
-    title = f"who is trusted, all with ε ≤ {phrase_number(question.budgets[0])} proven"
+    title = f"who is trusted, all with ε ≤ {phrases.number(question.budgets[0])} proven"
     return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
 
 
@@ -266,7 +410,7 @@ def _told(row: Line, scale: int) -> Spec:
         "line": f"{row.name}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.row,
         "method": row.title.split(". ")[0].rstrip("."),
         "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
-        "provable": phrase_upper_bound(row.epsilon_provable, 3), "published": phrase_number(row.epsilon_published, 3),
+        "provable": phrases.upper(row.epsilon_provable, 3), "published": phrases.number(row.epsilon_published, 3),
         "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
     }  # fmt: skip
 

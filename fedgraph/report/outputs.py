@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from fedgraph.cells import Environment, Result, portable, store
-from fedgraph.report import answer, charts, page, table
+from fedgraph.report import answer, charts, page, phrases, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, phrase_number
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
@@ -35,10 +34,7 @@ def write_report(
     screen: _Screen,
     failed: Sequence[Result] = (),
 ) -> None:
-    """Write every output of a run into its folder, and print the answer.
-
-    The order is: results.csv, results.parquet at the end of the run, environment.json, scenario.yaml, ledger.jsonl, answer.png
-    and answer.svg, report.html, and a page for each owner. Each file is written whole or not at all.
+    """Write every output of a run into its folder, each whole or not at all, and print the answer.
 
     Args:
         resolved: The scenario as it was read, as text.
@@ -77,7 +73,7 @@ def write_report(
         for r in records
     ]
     content = page.PageContent(
-        rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(out, records, environment), resolved,
+        rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(records, environment), resolved,
         environment.seed == "secret",
     )  # fmt: skip
     if content.picture is not None:
@@ -104,8 +100,8 @@ def write_report(
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
     """The end of a run on a screen: what was found, how strong its ε is, and one table of at most ``_MOST_LINES`` lines."""
     asked = [q for q in questions if q.kept and q.budgets]
-    head = [f"{begin_phrase(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
-    head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
+    head = [f"{phrases.begin(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
+    head += [] if asked else [phrases.begin(q.finding) for q in questions[1:]]
     blocks = [_block(question) for question in asked]
     table: list[str] = []
     more = ""
@@ -127,7 +123,7 @@ def _block(question: Question) -> list[str]:
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
-    lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
+    lines = [["", *(f"ε ≤ {phrases.number(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.name}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
@@ -146,27 +142,18 @@ def _block(question: Question) -> list[str]:
     return [*textwrap.wrap(f"{question.title} ({unit}){told}", _WIDE), *table]
 
 
-def _made(out: Path, records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
-    """Time, version, command, duration, disk: what is known of how the run was made."""
-    made = environment.made
-    seconds = sum(e.seconds or 0.0 for r in records for e in r.entries)
-    size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+def _made(records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
+    """Time, version, command, duration: what is known of how the run was made."""
+    made, spent = environment.made, sum(e.seconds or 0.0 for r in records for e in r.entries)
     known = {
         "Finished": made.finished,
-        "fedgraph": " ".join(filter(None, (made.version, made.commit))),
+        "fedgraph": f"{made.version} {made.commit}".strip(),
         "Command": made.command,
-        "Duration": "" if made.seconds is None else f"{_span(made.seconds)} for this command",
-        "Cells": f"{_span(seconds)} from begin to end, added up; cells that ran at the same time count each",
-        "Disk": f"{size / 1e6:.1f} MB in the run's folder",
+        "Duration": "" if made.seconds is None else f"{made.seconds:.0f} s for this command; cells, added up: {spent:.0f} s",
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
-        "Federations": str(environment.runtime.get("federations", "")),
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def _text(path: Path, text: str) -> None:

@@ -39,10 +39,8 @@ from fedgraph.cells import (
 )
 from fedgraph.errors import DataError
 from fedgraph.privacy import Assumption
-from fedgraph.report import privacy_sheet, statement, table
-from fedgraph.report.phrases import fill_phrase, phrase_first
+from fedgraph.report import phrases, privacy_sheet, statement, table
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
-from fedgraph.types import in_words_of
 
 OUTSIDE = "outside"
 _COLUMNS = (
@@ -95,7 +93,7 @@ def explain_withheld(entry: Result) -> str:
     """Why a cell that was reduced has no metric; empty where it has one."""
     if entry.metrics or entry.facts.kind == "claims":
         return ""
-    return in_words_of(entry.facts.one, fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open"))
+    return statement.withheld(entry.facts.one, entry.epsilon_provable)
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
@@ -115,8 +113,8 @@ def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.
     if len(able) == 1:
         return privacy_sheet.make_privacy_sheet(seen, able[0])
     if able and not any(row.head.metrics for row in able):
-        names = phrase_first([f'"{row.row}"' for row in able], 6, "; ")
-        raise DataError(f"{run.folder}: {fill_phrase('outside', 'unnamed')} Name a ROW, one of: {names}")
+        names = phrases.first([f'"{row.row}"' for row in able], 6, "; ")
+        raise DataError(f"{run.folder}: {phrases.fill('outside', 'unnamed')} Name a ROW, one of: {names}")
     return privacy_sheet.make_privacy_sheet(seen)
 
 
@@ -194,13 +192,13 @@ def _statement(seen: SavedRun) -> str:
         found += [f"  {sentence}" for sentence in statement.sentences(row)]
         found += [f"  It holds only if: {condition}." for condition in row.assumptions]
         found += [f"  Note: {note}" for note in row.notes] + [""]
-    floating_point, seeded, _ = statement.list_statement_caveats(str(seen.environment.seed) == "secret")
+    floating_point, seeded, _ = statement.caveats(str(seen.environment.seed) == "secret")
     return "\n".join([*found, floating_point, seeded]) + "\n"
 
 
 def _readme(seen: SavedRun) -> str:
     """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
     seed = "secret" if str(seen.environment.seed) == "secret" else "seeded"
-    parts = [seen.title, *filter(None, [seen.notice]), fill_phrase("outside", seed), fill_phrase("outside", "holds")]
-    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), statement.add_up(seen.results)])]
+    parts = [seen.title, *filter(None, [seen.notice]), phrases.fill("outside", seed), phrases.fill("outside", "holds")]
+    parts += [phrases.fill("outside", "files"), " ".join([phrases.fill("outside", "check"), statement.add_up(seen.results)])]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -16,21 +16,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from fedgraph import plugins
+from fedgraph.errors import ScenarioError
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import answer, attack_bounds, charts, plots, references, statement, sweeps
+from fedgraph.report import answer, attack_bounds, charts, phrases, statement
 from fedgraph.report.answer import Question
 from fedgraph.report.chance import is_worse
-from fedgraph.report.phrases import (
-    begin_phrase,
-    fill_phrase,
-    load_template,
-    phrase_lower_bound,
-    phrase_number,
-    phrase_upper_bound,
-    read_phrase_asset,
-    read_phrases,
-)
-from fedgraph.report.plots import PlotFigure, Spec
+from fedgraph.report.charts import Spec
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.report.table import Line, answering
@@ -38,7 +30,6 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
-_FIRST_CONDITIONS = 3  # that are not folded
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +64,7 @@ class PageContent:
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """``opening``, and warnings: an attack refutes a proof, or rows have no result."""
-        warned = [*attack_bounds.contradictions(self.every), *attack_bounds.contradictions_by_name(self.every)]
-        return (*self.opening, *warned, *filter(None, [answer.missing(self.rows)]))
+        return (*self.opening, *attack_bounds.contradictions(self.every), *filter(None, [answer.missing(self.rows)]))
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -93,7 +83,7 @@ class PageContent:
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
             found = [section.sentences[0] for _, section in self.parts if section.sentences]
-        return tuple(filter(None, (*self.notices, *self.first, *found, *attack_bounds.summarise(self.every))))
+        return tuple(filter(None, (*self.notices, *self.first, *found, *attack_bounds.closest(self.every))))
 
     @property
     def spent(self) -> str:
@@ -101,7 +91,7 @@ class PageContent:
         return statement.add_up(e for row in self.every for e in row.cells)
 
     @cached_property
-    def picture(self) -> PlotFigure | None:
+    def picture(self) -> charts.Figure | None:
         """Of the questions; None where no private row has a number."""
         return charts.draw_questions(self.questions)
 
@@ -161,7 +151,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not row.beats:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    made = f"made with ε = {phrase_number(row.epsilon)}" if row.epsilon < budget else ""
+    made = f"made with ε = {phrases.number(row.epsilon)}" if row.epsilon < budget else ""
     return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
@@ -174,7 +164,7 @@ def commands(content: PageContent) -> list[tuple[str, ...]]:
         whole = shlex.join(kept)
     picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
-    text = load_template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
+    text = phrases.template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
     return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
@@ -183,34 +173,23 @@ def _quote(text: str) -> str:
     return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
 
 
-def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:
-    """For each question with an answer: (question, conditions that are shown, conditions that are folded)."""
-    found, told = [], set[str]()
-    for question in content.questions:
-        if question.pick is not None and question.pick.row.row not in told:
-            told.add(question.pick.row.row)
-            every = held_if(content, question)
-            found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
-    return found
-
-
-def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
+def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
     if question.pick is None:
         return ()
-    row = question.pick.row
+    row, always = question.pick.row, phrases.texts()["held_if"]
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
-    seed = () if content.secret else (read_phrases()["held_if"]["seed"],)
-    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
+    seed = () if content.secret else (always["seed"],)
+    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), always["floats"])))
 
 
-def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
+def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
     """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
     groups: dict[tuple[str, str], dict[str, Line]] = {}
     for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
         groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
     every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
-    return [(title, rows, base.measures_of(rows[0].kind, rows)) for title, rows in every.items()]
+    return [(title, rows, base.measures_of(rows)) for title, rows in every.items()]
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
@@ -218,7 +197,6 @@ def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
 
@@ -227,21 +205,18 @@ def render_report_page(content: PageContent) -> str:
         look.update(spec["config"])
         return len(specs) - 1
 
-    text = load_template("page.html").render(
-        c=content, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound, lower=phrase_lower_bound,
-        inf=math.inf, same=id, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
-        panel={id(q): k for k, q in enumerate(drawn)}, several=any(len(q.budgets) > 1 for q in content.questions),
+    text = phrases.template("page.html").render(
+        c=content, answer=answer, begin=phrases.begin, number=phrases.number, upper=phrases.upper, lower=phrases.lower,
+        inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
+        drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
-        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words, idea=_idea,
-        tables=tables_of_rows(content), columns=read_phrases()["columns"], parts=content.parts,
-        swept=sweeps.draw([of for of, _ in content.parts]), attacked=attack_bounds.summarise(content.every),
-        told=statement.together(content.every), target=statement.target,
-        outside=statement.list_statement_caveats(content.secret),
-        methods=dict.fromkeys(row.method for row in content.every), references=references,
-        geometry=any(of.kind.startswith("graph") for of in content.records),
+        conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
+        tables=_tables(content), parts=content.parts,
+        swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
+        sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
-        whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
-        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
+        whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
+        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
     # HTML needs none of these
@@ -257,35 +232,21 @@ def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
 
 
-def _idea(row: Line) -> str:
-    """What a row's method does, in one line."""
-    return in_words_of(row.one, references.method(row.method)[0])
-
-
-def _level_words(question: Question) -> str:
-    """What is private at this level, in one phrase."""
-    words = read_phrases()["units"].get(question.unit, "")
-    if question.unit == "node" and "links" in question.head.relation:
-        words = read_phrases()["units"]["links"]
-    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.held.assumptions:
-        words = read_phrases()["units"]["row"]
-    return in_words_of(question.one, words)
-
-
-def _world_words(row: Line) -> str:
-    """The world that is compared with the real one, in one phrase."""
-    words = read_phrases()["worlds"][row.relation]
-    if Assumption.EDGES_PUBLIC in row.held.assumptions:
-        words = words.replace("row, label and edges", "row and label")
-    return in_words_of(row.one, words)
+def method(name: str) -> tuple[str, str]:
+    """(the first sentence of a method's file, its papers as bibtex); no paper of a row that is no method."""
+    try:
+        module = plugins.load("methods", name)
+    except ScenarioError:
+        return "A row to compare with, not a method.", ""
+    return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()), module.REFERENCE.strip()
 
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_template("owner.html"), _markup("page.css")
+    template = phrases.template("owner.html")
     notice = content.notices[0] if content.notices else None
     return {
-        file: template.render(letter=letter, lead=f"{content.title} ({of})", notice=notice, style=style)
+        file: template.render(letter=letter, title=letter.title, lead=f"{content.title} ({of})", notice=notice)
         for file, (of, letter) in content.letters.items()
     }
 
@@ -302,4 +263,4 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 
 def _markup(name: str) -> Markup:
-    return Markup(read_phrase_asset(f"templates/{name}"))
+    return Markup(phrases.asset(f"templates/{name}"))

@@ -10,26 +10,26 @@ import jinja2
 import yaml
 
 
-def read_phrase_asset(name: str) -> str:
+def asset(name: str) -> str:
     """The text of a file that comes with the report."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def read_phrases() -> Mapping[str, Mapping[str, str]]:
+def texts() -> Mapping[str, Mapping[str, str]]:
     """Part → name → text."""
-    return dict(yaml.safe_load(read_phrase_asset("templates/phrases.yaml")))
+    return dict(yaml.safe_load(asset("templates/phrases.yaml")))
 
 
-def fill_phrase(part: str, name: str, /, **values: object) -> str:
+def fill(part: str, name: str, /, **values: object) -> str:
     """One text. values: of the names in braces that stand in it."""
-    return read_phrases()[part][name].format(**values)
+    return texts()[part][name].format(**values)
 
 
 @cache
-def load_template(name: str, escaped: bool = True) -> jinja2.Template:
+def template(name: str, escaped: bool = True) -> jinja2.Template:
     """A template of this package, where a name that nobody gave is an error."""
-    loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
+    loader, strict = jinja2.FunctionLoader(lambda file: asset(f"templates/{file}")), jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
     environment.filters["text"] = _as_yaml
     return environment.get_template(name)
@@ -43,19 +43,16 @@ def _as_yaml(value: object) -> str:
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(lines[0], ensure_ascii=False))
 
 
-def begin_phrase(words: str) -> str:
+def begin(words: str) -> str:
     """``words`` as a sentence begins with them: names such as ROC keep their letters, and ε and δ stay small."""
     return (words[:1].upper() if words[:1].isascii() else words[:1]) + words[1:]
 
 
-def phrase_number(value: float | None, digits: int = 3) -> str:
-    """A number as tables show it.
+def number(value: float | None, digits: int = 3) -> str:
+    """A number as tables show it: ``—`` for none and NaN, ``∞`` for ∞.
 
     Args:
         digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
-
-    Returns:
-        ``—`` for none and NaN, ``∞`` for ∞.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
@@ -64,35 +61,35 @@ def phrase_number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def phrase_upper_bound(value: float | None, digits: int = 2) -> str:
+def upper(value: float | None, digits: int = 2) -> str:
     """An upper bound ≥ 0 as tables show it: never below the computed one."""
     if value is None or not math.isfinite(value) or value == 0:
-        return phrase_number(value, digits)
+        return number(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
-    return phrase_number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+    return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
-def phrase_lower_bound(value: float | None, digits: int = 2) -> str:
+def lower(value: float | None, digits: int = 2) -> str:
     """A lower bound as tables show it: never above the computed one."""
     if value is None or not math.isfinite(value):
-        return phrase_number(value, digits)
-    return phrase_number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
+        return number(value, digits)
+    return number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
 
 
-def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
+def first(texts: Sequence[str], most: int, between: str = ", ") -> str:
     """The first of several texts, and how many more there are.
 
-    >>> phrase_first(["a", "b", "c"], 2)
+    >>> first(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return between.join(texts[:most]) + more
 
 
-def phrase_average(count: int, what: str = "seed", error: str = "deviation") -> str:
+def average(count: int, what: str = "seed", error: str = "deviation") -> str:
     """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
 
-    >>> phrase_average(1), phrase_average(3, "fold")
+    >>> average(1), average(3, "fold")
     ('one seed', 'mean ± standard deviation over 3 folds')
     """
     return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"

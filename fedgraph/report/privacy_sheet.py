@@ -21,11 +21,9 @@ from typing import Any, TypeAlias
 from fedgraph.cells import store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import Assumption, LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
-from fedgraph.report import answer, attack_bounds
-from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
+from fedgraph.report import answer, attack_bounds, phrases, statement, table
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.statement import list_statement_caveats
-from fedgraph.report.table import METRICS, Line, answering, best_without_privacy, format_row_mean
+from fedgraph.report.table import Line
 from fedgraph.types import in_words_of
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads
@@ -62,42 +60,35 @@ def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
     _require_price(run, chosen)
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.epsilon_provable) else None
-    return PrivacySheet(chosen.anchor, load_template("sheet.html").render(told), made)
+    return PrivacySheet(chosen.anchor, phrases.template("sheet.html").render(told), made)
 
 
 def make_model_sheet(
-    name: str,
-    what: str,
-    sha256: str,
-    account: LedgerAccount,
-    lines: Sequence[LedgerLine],
-    said: Sequence[str],
-    software: str,
+    name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str,
     one: str,
-) -> PrivacySheet:
+) -> PrivacySheet:  # fmt: skip
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
     Args:
         what: what kind of thing it is, and its file.
-        account: the first line of its ledger.
-        lines: the others.
+        account, lines: the first line of its ledger, and the others.
         one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection
     unit = in_words_of(one, held.unit.value)
-    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
+    verdict = f"ε = {phrases.upper(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
     if math.isinf(price.epsilon):
         verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
-        "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
-        "unit": unit, "relation": in_words_of(one, held.neighbours), "viewer": in_words_of(one, held.viewer.words),
+        "title": f"Privacy sheet: {name}", "origin": f"{what} · SHA-256 {sha256}", "notice": None, "row": None, "one": one,
+        "verdict": verdict, "proven": verdict, "holds": math.isfinite(price.epsilon), "held": held, "say": in_words_of,
         "releases": [f"{line.path}: {in_words_of(one, line.mechanism)}, {line.count:,} ×" for line in lines] or ["nothing"],
         "theorem": in_words_of(one, price.theorem) or "nothing is released",
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
         "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
-    return PrivacySheet(anchor, load_template("model_sheet.html").render(told), None)
+    return PrivacySheet(anchor, phrases.template("sheet.html").render(told), None)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
@@ -116,7 +107,7 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
+        head = phrases.fill("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
         files[out / f"deployment_{stem}.yaml"] = head + made.record
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
@@ -140,7 +131,7 @@ def _round_up(value: float) -> float:
 
 
 def _answer(run: SavedRun) -> Line:
-    questions = answer.ask(answering(run.rows))
+    questions = answer.ask(table.answering(run.rows))
     found = answer.least(questions)
     if found is None:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
@@ -151,37 +142,36 @@ def _told(run: SavedRun, row: Line) -> _Told:
     held, head, environment = row.held, row.head, run.environment
     unit = in_words_of(row.one, held.unit.value)
     conditions = list(row.assumptions)
-    verdict = f"ε = {phrase_upper_bound(row.epsilon_provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
+    verdict = f"ε = {phrases.upper(row.epsilon_provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
     if math.isinf(row.epsilon_provable):
         verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
-    floating_point, by_seed, _ = list_statement_caveats(secret=False)
+    floating_point, by_seed, _ = statement.caveats(secret=False)
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
     # path, mechanism and number of releases of the first seed's run, from its ledger lines.
-    counts: dict[tuple[str, str], int] = {}
+    counts, digest = dict[tuple[str, str], int](), hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
     for line in row.head.releases:
         counts[line.path, line.mechanism] = counts.get((line.path, line.mechanism), 0) + line.count
     found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
-        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
-        "name": f"{row.who} · {row.world}",
-        "anchor": row.row,
-        "sha256": hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
-        "holds": math.isfinite(row.epsilon_provable),
-        "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.paths[path], 4)}" for path in head.paths),
+        "run": run, "row": row, "one": row.one, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
+        "title": f"Privacy sheet: {row.who} · {row.world}", "notice": run.notice,
+        "origin": f"{run.title} · {row.row} · SHA-256 of its ledger {digest}",
+        "holds": math.isfinite(row.epsilon_provable), "theorem": in_words_of(row.one, head.theorem) or "nothing is released",
+        "proven": f"{phrases.upper(row.epsilon_provable, 4)} at δ = {head.delta:.3g}, for one run",
+        "of_paths": "; ".join(f"{path}: {phrases.upper(row.paths[path], 4)}" for path in head.paths),
         "allowed": _delta_words(row, row.facts.train_nodes),
         "measured": _measured(row),
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(_shares(row, held)),
         "utility": list(_utility(run, row)),
-        "notes": list(row.notes),
         "unprotected": [sentence for sentence in conditions if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
-        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrase_number, "rounded_up": phrase_upper_bound,
+        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrases.number,
         "say": in_words_of,
     }  # fmt: skip
 
@@ -208,7 +198,7 @@ def _require_price(run: SavedRun, row: Line) -> None:
 
 
 def _shares(row: Line, protection: Protection) -> Iterator[tuple[str, str]]:
-    yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
+    yield "What is added up where", phrases.fill("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
     for line in {(line.path, line.mechanism): line for line in row.head.releases}.values():
@@ -237,7 +227,7 @@ def _delta_words(row: Line, people: int) -> str:
     many, allowed = f"{one}s" if one == "graph" else "people", "publishes one of them, drawn at random, in full"
     if delta * people < 1 - 1e-9:
         allowed = f"publishes one of them in full with probability {delta * people:.2g}"
-    return fill_phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
+    return phrases.fill("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
 
 
 def _measured(row: Line) -> str:
@@ -245,22 +235,19 @@ def _measured(row: Line) -> str:
     if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
     plain = row.canaries.epsilon(estimator="counting") or 0.0
-    return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
+    return found + phrases.fill("sheet", "curves", plain=phrases.number(math.floor(plain * 100) / 100, 2))
 
 
 def _utility(run: SavedRun, row: Line) -> Iterator[tuple[str, str]]:
     over = f" (± one standard deviation over {row.seeds} seeds)" if row.seeds > 1 else " (one seed)"
     if not any(e.metrics for e in row.cells):
-        yield (
-            "Accuracy",
-            in_words_of(row.one, fill_phrase("outside", "exact" if math.isfinite(row.epsilon_provable) else "open")),
-        )
+        yield "Accuracy", statement.withheld(row.one, row.epsilon_provable)
     for name in dict.fromkeys(m for e in row.cells for m in e.metrics if not m.startswith("attack_")):
-        yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
+        yield table.METRICS.get(name, name.replace("_", " ")), table.format_row_mean(row, name) + over
         over = ""
-    top = best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
+    top = table.best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
     if top is not None:
-        yield "Without privacy", f"{METRICS[top.metric]} {format_row_mean(top, top.metric)} ({top.name})"
+        yield "Without privacy", f"{table.METRICS[top.metric]} {table.format_row_mean(top, top.metric)} ({top.name})"
 
 
 def _number(value: float) -> str:
@@ -281,4 +268,4 @@ def _record(row: Line, told: _Told) -> str:
         "dashed": lambda items: [f"- {item}" for item in items],
     }
     more["slug"] = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
-    return load_template("deployment.yaml", escaped=False).render(told | more)
+    return phrases.template("deployment.yaml", escaped=False).render(told | more)

@@ -1,7 +1,6 @@
 """A finished run, read back from its folder: what every command and the library work on."""
 
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,9 +32,7 @@ class SavedRun:
     table: pd.DataFrame  # one line for each cell (``report.table``)
     environment: Environment
     title: str  # of its scenario, or its name
-    # says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its end; None
-    # where nothing is to say
-    notice: str | None
+    notice: str | None  # which data were generated, whether the run was shrunk, and how many cells are done before its end
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -88,7 +85,8 @@ def load_saved_run(folder: Path) -> SavedRun:
         found = [_read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))]
         labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
         sources = dict(zip(labels, (source.source for source in told.data), strict=False))
-        lines = table.tabulate(_in_order(found), sources)
+        found.sort(key=lambda one: (*one.kind[:4], one.world.words, one.epsilon, one.calibrated_by, one.seed))
+        lines = table.tabulate(found, sources)
     cells = len(table.finished(lines)) if len(lines) else 0
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
@@ -97,11 +95,6 @@ def load_saved_run(folder: Path) -> SavedRun:
         done = UNFINISHED_SAVED_RUN.format(cells, told.cells)
     short = SHORT_SAVED_RUN if told.quick else None
     return SavedRun(folder, lines, told, title, " ".join(filter(None, (told.notice, short, done))) or None)
-
-
-def _in_order(found: Sequence[Result]) -> list[Result]:
-    """Of a run that has no table yet: by their names."""
-    return sorted(found, key=lambda one: (*one.kind[:4], one.world.words, one.epsilon, one.calibrated_by, one.seed))
 
 
 def _read_cell(file: Path) -> Result:

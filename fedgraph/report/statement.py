@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from fedgraph.cells import Result
-from fedgraph.report import attack_bounds
-from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
+from fedgraph.report import attack_bounds, phrases
 from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 
-def list_statement_caveats(secret: bool) -> tuple[str, ...]:
+def withheld(one: str, epsilon: float) -> str:
+    """Why a number on private people is not handed out, of a row that proves ``epsilon``."""
+    return in_words_of(one, phrases.fill("outside", "exact" if math.isfinite(epsilon) else "open"))
+
+
+def caveats(secret: bool) -> tuple[str, ...]:
     """What is outside every statement. secret: whether the run's seed was ``secret``."""
-    return tuple(fill_phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
+    return tuple(phrases.fill("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
 def add_up(results: Iterable[Result]) -> str:
@@ -27,40 +31,24 @@ def add_up(results: Iterable[Result]) -> str:
         if one.protection is not None and one.paths and math.isfinite(one.epsilon_provable):
             unit = in_words_of(one.facts.one, one.protection.unit.value)
             spent.setdefault((one.dataset, unit), []).append(one.epsilon_provable)
-    each = [f"ε = {phrase_upper_bound(sum(found), 4)} at {unit} level of {dataset} ({counted(len(found), 'training')})"
+    each = [f"ε = {phrases.upper(sum(found), 4)} at {unit} level of {dataset} ({counted(len(found), 'training')})"
             for (dataset, unit), found in spent.items()]  # fmt: skip
-    return fill_phrase("outside", "together", each=", ".join(each)) if each else ""
+    return phrases.fill("outside", "together", each=", ".join(each)) if each else ""
 
 
 def target(row: Line) -> str:
     """The ε that was asked for, in words."""
-    asked = "no budget" if math.isinf(row.epsilon) else f"ε = {phrase_number(row.epsilon)}"
+    asked = "no budget" if math.isinf(row.epsilon) else f"ε = {phrases.number(row.epsilon)}"
     return asked + (" (as published)" if row.calibrated_by == "published" else "")
 
 
 def sentences(row: Line) -> tuple[str, ...]:
     """What a row that states a protection promises. It assumes ``row.assumptions``."""
-    text = load_template("statement.txt", escaped=False).render(
-        row=row, held=row.held, inf=math.inf, bound=phrase_upper_bound, number=phrase_number,
+    text = phrases.template("statement.txt", escaped=False).render(
+        row=row, held=row.held, inf=math.inf, bound=phrases.upper, number=phrases.number,
         broken=next((e.facts.broken_promise for e in row.cells if e.facts.broken_promise), None),
         clear=[path for path, price in row.paths.items() if math.isinf(price)],
         holders=max(vars(e.facts).get("worst_node_clients", 0) for e in row.cells),
-        measured=attack_bounds.describe(row), one_run=fill_phrase("statement", "one_run", runs=row.seeds),
+        measured=attack_bounds.describe(row), one_run=phrases.fill("statement", "one_run", runs=row.seeds),
     )  # fmt: skip
     return tuple(in_words_of(row.one, line) for line in text.splitlines() if line)
-
-
-def together(rows: Sequence[Line]) -> list[tuple[list[tuple[Line, tuple[str, ...]]], frozenset[str]]]:
-    """Every row that states a protection, with the others of its method, variant and trust, in order of first appearance.
-
-    Returns:
-        For each group its rows with their sentences, and the texts that all of them say, where there are several.
-    """
-    groups: dict[tuple[str, ...], list[tuple[Line, tuple[str, ...]]]] = {}
-    for row in (row for row in rows if row.held is not None):
-        groups.setdefault((row.task, row.dataset, row.who, row.world), []).append((row, sentences(row)))
-    texts = [[{*said, *row.assumptions, *row.notes} for row, said in group] for group in groups.values()]
-    return [
-        (g, frozenset.intersection(*map(frozenset, t)) if len(g) > 1 else frozenset())
-        for g, t in zip(groups.values(), texts, strict=True)
-    ]

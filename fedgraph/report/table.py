@@ -35,8 +35,7 @@ from fedgraph.cells import (
 )
 from fedgraph.errors import DataError
 from fedgraph.privacy import Trust
-from fedgraph.report import chance
-from fedgraph.report.phrases import phrase_first, phrase_lower_bound, read_phrases
+from fedgraph.report import chance, phrases
 from fedgraph.types import in_words_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
@@ -54,7 +53,7 @@ _NUMBERS = (
 )  # fmt: skip
 _COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
-METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that a row has
+METRICS = phrases.texts()["metrics"]  # what rows are compared by; the first that a row has
 _RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
@@ -85,23 +84,20 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
     lines = []
     for one in results:
         cells, metric, held = rows.get(one.row), compared.get(one.row), one.protection
+        of_graphs = one.facts.kind.startswith("graph")
         told: dict[str, object] = {
             "row": names[one.row],
             "source": sources.get(one.dataset, "none"),
             "question": " · ".join(filter(None, (one.task, *_asked(cells[0], metric), held.unit.value if held else "")))
             if cells and metric
             else None,
-            "name": short_of(one.method, one.variant),
+            "name": _short_of(one.method, one.variant),
             "title": title_of(one.method),
             "trust": _trust(one).value if cells else one.world.trust.value,
             "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
             "metric": metric,
             "value": one.metrics.get(metric or "", math.nan),
-            "tested": None
-            if not cells
-            else (_tested(cells) or None)
-            if one.facts.kind.startswith("graph")
-            else one.facts.tested,
+            "tested": (_tested(cells) or None if of_graphs else one.facts.tested) if cells else None,
             "chance": chance.of_guessing(metric, one.metrics),
         }
         lines.append(result.to_line(one) | told)
@@ -110,7 +106,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
-    metrics = sorted(metrics_in(table))
+    metrics = sorted(_metrics_in(table))
     table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
     table = table.astype(dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "int64"))
     texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_NUMBERS, *_COUNTS, *_LISTS, *_WHETHER)}
@@ -140,23 +136,16 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
-    """What single clients reach, where owners are compared; ``all`` is everybody.
+    """What single clients reach, where owners are compared: a line for each cell, way of taking part, client and metric.
 
-    Returns:
-        One line for each cell, way of taking part, client and metric. ``epsilon_provable`` is of the client's dearest unit, and
-        ``tested`` counts that client's own.
+    ``all`` is everybody. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own.
     """
     naming = ["row", "task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by", "seed"]
     lines = []
     for line, one in zip(table[naming].to_dict("records"), results_of(table), strict=True):
         for told in one.facts.results:
-            own = {
-                "trust": one.world.trust.value,
-                "participation": told.participation,
-                "client": told.client,
-                "epsilon_provable": told.epsilon,
-            }
-            own |= {"toward": told.toward, "nodes": told.nodes, "tested": told.tested}
+            own = {"trust": one.world.trust.value, "epsilon_provable": told.epsilon}
+            own |= {name: vars(told)[name] for name in ("participation", "client", "toward", "nodes", "tested")}
             lines += [line | own | {"metric": metric, "value": value} for metric, value in told.metrics.items()]
     columns = (*naming, "trust", "participation", "client", "epsilon_provable", "toward", "nodes", "tested", "metric", "value")
     return pd.DataFrame(lines, columns=columns)
@@ -165,10 +154,7 @@ def per_client(table: pd.DataFrame) -> pd.DataFrame:
 def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
     """Write ``results.csv``, ``clients.csv`` where owners are compared, and ``results.parquet`` where the run is at its end.
 
-    Each is written whole or not at all.
-
-    Args:
-        ended: Whether no cell is missing.
+    Each is written whole or not at all. ended: whether no cell is missing.
     """
     text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
     store.write_atomically(folder / RESULTS_TEXT, to_text(text).encode())
@@ -209,7 +195,7 @@ def read(file: Path) -> pd.DataFrame:
     return _typed(table)
 
 
-def metrics_in(table: pd.DataFrame) -> list[str]:
+def _metrics_in(table: pd.DataFrame) -> list[str]:
     """The columns that are metrics."""
     return [name for name in table.columns if name not in COLUMNS]
 
@@ -223,7 +209,7 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
         ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
     whole = finished(table)
-    groups, metrics = whole.groupby("row", sort=False), metrics_in(table)
+    groups, metrics = whole.groupby("row", sort=False), _metrics_in(table)
     found = groups[list(_SAME[1:])].first()
     value = groups["value"]
     found["mean"] = value.mean().where(value.count() == groups.size())
@@ -243,22 +229,16 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
 
 
 # ---- names of rows ---------------------------------------------------------------------------------------------------
-def short_of(method: str, variant: str) -> str:
+def _short_of(method: str, variant: str) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
     return method if variant in _PLAIN else variant
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
-    """What a person types to name a row, such as ``label_hop, sums, ε=4``.
+    """``Cell.row`` → what a person types to name it among these cells, such as ``label_hop, sums, ε=4``.
 
     No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
     where another row would be called the same.
-
-    Args:
-        cells: All cells among which the names are to be clear.
-
-    Returns:
-        ``Cell.row`` → its name, in order of first appearance.
     """
     names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
     reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
@@ -277,7 +257,7 @@ def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
 def _name(row: Cell) -> str:
     reading = " as published" if row.calibrated_by == "published" else ""
     epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
-    return f"{short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
+    return f"{_short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
 
 
 def plain_name(name: str) -> tuple[str, ...]:
@@ -319,7 +299,7 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     if len(found) == 1:
         return found[0]
     many = f"{len(found)} rows" if found else "no row"
-    allowed = phrase_first([f'"{name}"' for name in found or names], 8, "; ")
+    allowed = phrases.first([f'"{name}"' for name in found or names], 8, "; ")
     raise DataError(f"{where}: {many} with a name like {asked!r}; allowed: {allowed}")
 
 
@@ -448,7 +428,7 @@ def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: fl
     told.beats = chance.beats_guessing(told)
     told.status = line.stated if whole or line.stated != "ok" else "no number: a value is missing or not finite"
     if told.refuted:
-        told.status = f"refuted: an attack shows ε ≥ {phrase_lower_bound(line.epsilon_measured)}"
+        told.status = f"refuted: an attack shows ε ≥ {phrases.lower(line.epsilon_measured)}"
     told.usable = math.isfinite(told.mean) and told.status == "ok"
     return told
 
@@ -543,7 +523,7 @@ def mean_of(line: Line, metric: str) -> float:
     return statistics.fmean(found) if found else math.nan
 
 
-def deviation_of(line: Line, metric: str) -> float:
+def _deviation_of(line: Line, metric: str) -> float:
     """Sample standard deviation over seeds; 0 of one."""
     found = values(line, metric)
     return statistics.stdev(found) if len(found) > 1 else 0.0
@@ -551,7 +531,7 @@ def deviation_of(line: Line, metric: str) -> float:
 
 def format_row_mean(line: Line, metric: str) -> str:
     """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
-    found, deviation = values(line, metric), deviation_of(line, metric)
+    found, deviation = values(line, metric), _deviation_of(line, metric)
     digits = 4 if 0 < deviation < 0.0005 else 3
     spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
     return f"{round(mean_of(line, metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

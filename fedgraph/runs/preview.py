@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fedgraph.cells import Cell
 from fedgraph.federation import World
 from fedgraph.methods import Plan
-from fedgraph.report import phrase_first, phrase_number, phrase_upper_bound
+from fedgraph.report import phrases
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
 
@@ -40,11 +40,11 @@ class _Row:
         name = cell.method if same else f"{cell.method} · {cell.variant}"
         if "published" in {c.calibrated_by for c in self.cells}:
             name += " (as published)"
-        targets = ", ".join(phrase_number(c.epsilon) for c in self.cells)
+        targets = ", ".join(phrases.number(c.epsilon) for c in self.cells)
         if self.unreleased or made is None:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.world.words, targets, why, "", "", "", "", "")
-        provable = ", ".join(phrase_upper_bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        provable = ", ".join(phrases.upper(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
         promised = made.guarantee.protection.promised_degree
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"
@@ -78,7 +78,7 @@ def show(stages: Sequence[ScheduledStage], seeds: int, plan: _Planner, console: 
 def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
     """Which rows have another provable ε on another data set, as far as both are planned."""
     found = [f"{b[0]}, {b[1]}: {b[3]}" for a, b in zip(first, lines, strict=True) if a[3] != b[3] and "?" not in a[3] + b[3]]
-    return f", of which another ε is provable for {phrase_first(found, 2, '; ')}" if found else ""
+    return f", of which another ε is provable for {phrases.first(found, 2, '; ')}" if found else ""
 
 
 def _rows(stage: ScheduledStage) -> list[_Row]:

@@ -61,9 +61,8 @@ class Reporting:
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
-        found = replace(
-            _describe_process(self.ready.scenario.seed, self.graphs, self.where, self.began, cells), quick=self.ready.quick
-        )
+        found = _describe_process(self.ready.scenario.seed, self.graphs, self.where, self.began, cells)
+        found = replace(found, quick=self.ready.quick)
         return _without_times(found) if self.hides_times else found
 
     @property
@@ -97,12 +96,14 @@ class Reporting:
         found = [_records_of(stage, self.kept, self.ready.quick) for stage in self.stages]
         whole = [records for records in found if records.entries]
         asked = self.ready.scenario
-        graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
-        title = asked.title or asked.name
+        graphs, title = (
+            dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True)),
+            asked.title or asked.name,
+        )
         report.write_report(self.out, title, self.text, whole, graphs, self.environment(), console, failed)
         if ended and whole:
             may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
-            seeded = "" if isinstance(self.ready.scenario.seed, str) else " (of real people only with seed: secret)"
+            seeded = "" if isinstance(asked.seed, str) else " (of real people only with seed: secret)"
             console.print(f"may be handed out: {may_leave}{seeded}")
         return failed
 
@@ -166,20 +167,14 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore, short: bool) -> Se
 def _describe_process(
     seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float, cells: int
 ) -> Environment:
-    """What ``environment.json`` says of a run that this process made.
-
-    Args:
-        seed: the root seed, or ``secret``.
-        began: ``time.time()`` at its start.
-    """
-    command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
+    """What ``environment.json`` says of a run that this process made, since ``began`` (``time.time()``)."""
+    program = _program()
+    command = f"{program} {shlex.join(sys.argv[1:])}".strip() if program else ""
     finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
-        versions={
-            "python": platform.python_version(),
-            **{name: _version(name) for name in _PACKAGES},
-            **dict(plugins.distributions()),
-        },
+        versions={"python": platform.python_version()}
+        | {name: _version(name) for name in _PACKAGES}
+        | dict(plugins.distributions()),
         platform=f"{platform.system()} {platform.machine()}",
         devices=_devices(),
         runtime=runtime,
@@ -201,8 +196,10 @@ def _devices() -> tuple[str, ...]:
 
 
 def _program() -> str:
-    """What was typed before the options."""
+    """What was typed before the options; empty where that was a text (``python -c``) or nothing: nobody can type it again."""
     started = Path(sys.argv[0])
+    if started.name in ("", "-c", "-"):
+        return ""
     modules = {"run.py": "python -m fedgraph.run", "__main__.py": "python -m fedgraph", "__init__.py": "python -m fedgraph"}
     return modules.get(started.name, started.name)
 

@@ -200,8 +200,10 @@ def test_the_data_say_what_a_node_is_called(one: str, title: str, covered: str) 
 
 def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> None:
     held = Protection(Relation.NODE_REPLACE, Viewer.WORLD, (Assumption.EDGES_PUBLIC,))
-    (question,) = ask(*seeds("open", 0.7, 0.72, protection=held, trust=Trust.NOBODY))
-    assert page._level_words(question) == "One node's features and label are private; its edges are public"
+    made = page.PageContent(rows_of(seeds("open", 0.7, 0.72, protection=held, trust=Trust.NOBODY)), "title", "lead")
+    shown = page.render_report_page(made)
+    assert "Protected: One node&#39;s features and label are private; its edges are public; two worlds are compared" in shown
+    assert "one with one node&#39;s row and label replaced" in shown
 
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
@@ -285,7 +287,9 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_this_is_said
     assert (
         "no private row does better than public features, which releases nothing private and reaches AUC 0.80" in question.found
     )
-    assert page._level_words(question) == "All edges of one node are private; features and labels are public"
+    good = made("private", metrics={"auc": 0.9})
+    shown = page.render_report_page(page.PageContent(rows_of([good]), "title", "lead"))
+    assert "Protected: All edges of one node are private; features and labels are public; two worlds are compared" in shown
 
 
 def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended() -> None:
@@ -315,7 +319,7 @@ def test_graphs_are_a_question_by_each_metric_and_chance_is_said() -> None:
         "without privacy 0.90."
     )
     (nothing, *_) = ask(graphs("labels", 0.02, 1.0))
-    assert nothing.found == "nothing to use: 0.02 at most, and 0 is chance."
+    assert nothing.found == "nothing to use: the best row reaches adjusted Rand index 0.02 (0 is chance, 1 the classes)."
 
 
 def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
@@ -325,8 +329,9 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
         cell(name, 0.5, epsilon=epsilon, metrics={"auc": area}, facts=LinkPredictionCellFacts(tested=200, negatives=1_000))
         for name, epsilon, area in (("low", 1.0, 0.53), ("high", 8.0, 0.7))
     ]
-    assert ask(guess)[0].found == "nothing to use: 71 at most, and naming the largest class always is right for 70."
-    assert ask(tied[0])[0].found == "nothing to use: 0.53 at most, and 0.5 is chance."
+    best = "nothing to use: the best row is right for 71 of 100 (66 to 75)"
+    assert ask(guess)[0].found == f"{best}, and naming the largest class always is right for 70."
+    assert ask(tied[0])[0].found == "nothing to use: the best row reaches AUC 0.53 (0.48 to 0.58; 0.5 is chance)."
     pick = ask(*tied)[0].pick
     assert pick is not None
     assert (pick.row.name, pick.budget) == ("high", 8.0)

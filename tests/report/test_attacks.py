@@ -15,8 +15,7 @@ from fedgraph.cells.task_facts import (
 from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import attack_bounds, statement, table
-from fedgraph.report.phrases import phrase_lower_bound
+from fedgraph.report import attack_bounds, phrases, statement, table
 from fedgraph.report.table import Line, rows_of
 from tests.results import plain_result
 
@@ -50,9 +49,9 @@ def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
 def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     found = row(entry(65))
     assert found.epsilon_measured is not None
-    assert found.epsilon_measured - 0.01 < float(phrase_lower_bound(found.epsilon_measured)) <= found.epsilon_measured
+    assert found.epsilon_measured - 0.01 < float(phrases.lower(found.epsilon_measured)) <= found.epsilon_measured
     said = " ".join(statement.sentences(found))
-    for part in (f"ε ≥ {phrase_lower_bound(found.epsilon_measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
+    for part in (f"ε ≥ {phrases.lower(found.epsilon_measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
     (about,) = attack_bounds.explain([found])
     assert "a low value proves nothing" in about
@@ -66,7 +65,6 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
     others = [row(entry(50, variant=f"{i}")) for i in range(39)]
     (said,) = attack_bounds.contradictions([row(above), *others])
     assert said.startswith("Canaries contradict no proven ε. More was measured than proven, but chance explains it")
-    assert attack_bounds.summarise([row(above), *others])[0] == f"Attacks: {said}"
     together = rows_of([above, *(entry(50, variant=f"{i}") for i in range(39))])
     assert [found.status for found in together] == ["ok"] * 40
     assert row(above).status.startswith("refuted: an attack shows ε ≥"), "alone it is one"

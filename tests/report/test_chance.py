@@ -24,7 +24,7 @@ def graded(method: str, right: np.ndarray, **rest: object) -> Result:
 
 @pytest.mark.parametrize(("share", "number"), [(0.5, 100), (1.0, 7), (0.0, 12), (0.93, 640)])
 def test_the_interval_is_where_the_share_is_two_standard_errors_away(share: float, number: int) -> None:
-    low, high = chance.wilson_chance_interval(share, number)
+    low, high = chance.wilson(share, number)
     assert 0 <= low <= share <= high <= 1
     for end in {low, high} - {share}:
         assert abs(share - end) == pytest.approx(2 * math.sqrt(end * (1 - end) / number), abs=1e-9)

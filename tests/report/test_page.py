@@ -18,15 +18,11 @@ from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report import charts, page, plots, references, sweeps
-from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report import charts, page
+from fedgraph.report.sections.base import SectionRecords, draw_settings
 from fedgraph.report.table import rows_of
 from fedgraph.types import WRITTEN_AFTER, Graph, GraphProvenance
 from tests.report.test_answer import ask, cell
-
-
-def held_by(clients: int) -> NodeClassificationCellFacts:
-    return NodeClassificationCellFacts(clients=clients)
 
 
 def record(label: str, entries: list[Result], dataset: str = "d", **params: Any) -> SectionRecords:
@@ -51,7 +47,7 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
         for e in (1, 8) for seed in (0, 1)
     ]  # fmt: skip
     (question,) = ask(*cells, cell("clear", 0.9, epsilon=math.inf, metrics={"accuracy": 0.9, "majority_share": 0.2}))
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     said = [point["label"] for point in marks(spec, "text")]
     assert {"curator", "sums", "without privacy 90 (clear)", "largest class 20"} <= set(said)
     lines = {point["row"] for layer in spec["layer"] if layer["mark"]["type"] == "line" and "color" in layer["encoding"]
@@ -68,7 +64,7 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
 def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_epsilon() -> None:
     cells = [cell("a", 0.6, trust=trust) for trust in (Trust.CURATOR, Trust.SUMS)] + [cell("weak", 0.3, trust=Trust.SUMS)]
     (question,) = ask(*cells)
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     assert {(point["row"].partition(",")[0], point["x"]) for point in marks(spec, "point")} == {
         ("a", "curator"), ("a", "sums"), ("weak", "sums"),
     }  # fmt: skip
@@ -82,7 +78,7 @@ def test_of_one_epsilon_that_no_row_keeps_each_trust_is_shown_at_what_it_proves(
     """Noise as published: ε = 8 was asked for, and 80 is what its noise provably buys."""
     made = cell("a", 0.6, epsilon=8.0, provable=80.0)
     (question,) = ask(made)
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     assert [(point["row"], point["x"]) for point in marks(spec, "point")] == [("a, curator, ε=8", 80.0)]
     axes = [layer["encoding"]["x"]["axis"] for layer in spec["layer"] if "axis" in layer["encoding"].get("x", {})]
     assert {tuple(axis["values"]) for axis in axes} == {(80.0,)}
@@ -111,11 +107,11 @@ def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
 
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     points = [
-        charts.ChartPoint("p", "y", "a", 1.0, 0.5, 0.1),
-        charts.ChartPoint("p", "y", "a", math.inf, 0.6),
-        charts.ChartPoint("p", "y", "b", 1.0, math.nan),
+        charts.Point("p", "y", "a", 1.0, 0.5, 0.1),
+        charts.Point("p", "y", "a", math.inf, 0.6),
+        charts.Point("p", "y", "b", 1.0, math.nan),
     ]
-    made = [charts.draw_lines("caption", points, across="x", levels={"p": [("level", 0.7)]})[0] for _ in range(2)]
+    made = [charts.draw_lines("caption", points, across="x")[0] for _ in range(2)]
     assert made[0].png.startswith(b"\x89PNG")
     assert made[0].svg.startswith("<svg")
     assert made[0].svg == made[1].svg
@@ -130,8 +126,8 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
 def test_a_map_of_many_nodes_is_a_picture() -> None:
     """6,000 marks are more than altair draws unasked; the page shows the picture."""
     places = np.random.default_rng(0).normal(size=(6_000, 2))
-    (panel,) = plots.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
-    figure = plots.PlotFigure("c", (panel,), live=False)
+    (panel,) = charts.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
+    figure = charts.Figure("c", (panel,), live=False)
     assert figure.jpeg.startswith(b"\xff\xd8")
     assert len(figure.jpeg) < 40_000
 
@@ -185,42 +181,12 @@ def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended
 def test_conditions_beyond_three_are_folded_in_place() -> None:
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.UNTUNED, Assumption.TEST_GRAPH_PUBLIC)
     held = Protection(Relation.NODE_REPLACE, Trust.CURATOR.viewer, assumed)
-    ((_, first, others),) = page.picked_conditions(content(cell("a", 0.5, protection=held)))
-    assert len(first) == 3
+    made = content(cell("a", 0.5, protection=held))
+    first = page.conditions(made, made.questions[0])
     assert first[0].startswith("nobody knows the seed"), "content was made with a written one"
     assert first[1] == Assumption.TEST_GRAPH_PUBLIC.words
-    assert others[-2:] == (Assumption.UNTUNED.words, "nobody attacks how floating-point noise is drawn (Mironov 2012)")
-    assert f"<summary>{len(others)} more</summary>" in page.render_report_page(content(cell("a", 0.5, protection=held)))
-
-
-@pytest.mark.parametrize(
-    ("parts", "thing", "at"),
-    [
-        ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", ("2", "5", "7")),
-        (
-            [
-                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
-                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
-            ],
-            "number of clients", ("1", "10"),
-        ),
-        (  # where more varies than trust and clients, nobody can tell what made the difference
-            [
-                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"], rounds=5),
-                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}, rounds=9),
-            ],
-            None, (),
-        ),
-        ([record("x", [cell("a", 0.5)]), record("y", [cell("b", 0.5)])], None, ()),
-        ([record("x", [cell("a", 0.5)], "one"), record("y", [cell("a", 0.5)], "two")], None, ()),
-    ],
-)  # fmt: skip
-def test_the_one_thing_that_varies_between_tasks_is_on_the_axis(
-    parts: list[SectionRecords], thing: str | None, at: tuple[str, ...]
-) -> None:
-    drawn = sweeps.draw([*parts, record("other rows", [cell("other", 0.5)])])
-    assert [title.startswith(f"By {thing}: ") for title, _ in drawn] == ([True] if thing else [])
-    assert tuple(p["x"] for _, figures in drawn for f in figures for p in marks(f.specs[0], "point")) == at
+    assert first[-2:] == (Assumption.UNTUNED.words, "nobody attacks how floating-point noise is drawn (Mironov 2012)")
+    assert f"<summary>{len(first) - 3} more</summary>" in page.render_report_page(made)
 
 
 def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
@@ -233,7 +199,7 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     ]
     entries = [cell("m", 0.5 + i / 100, variant=s["label"]) for i, s in enumerate(methods)]
     parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
-    ((title, (figure,)),) = sweeps.draw(parts)
+    ((title, (figure,)),) = draw_settings(parts)
     assert title == "By steps: t — one, two"
     assert len(figure.specs) == 2
     points = [(p["colour"], p["x"]) for p in marks(figure.specs[0], "point")]
@@ -243,14 +209,12 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
     from fedgraph import plugins
 
-    used = [references.method(name)[1] for name in plugins.names("methods")] + [references.data("planetoid/citeseer")]
-    papers = [*(paper for named in used for paper in named), *references.comparison(geometry=True)]
-    assert all(used)
-    assert references.method("graph size")[1] == []
-    for paper in papers:
-        assert paper.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", paper.doi), paper
-        assert not re.search(r"[{}@]", paper.text), paper
-    assert any("Abadi et al. Deep Learning with Differential Privacy" in paper.text for paper in papers)
+    used = [page.method(name)[1] for name in plugins.names("methods")]
+    assert all(papers.startswith("@") for papers in used)
+    assert page.method("graph size")[1] == ""
+    for doi in (doi for papers in used for doi in re.findall(r"doi\s*=\s*\{(.*?)\}", papers)):
+        assert re.fullmatch(r"10\.\d{4,}/\S+", doi), doi
+    assert any("Deep Learning with Differential Privacy" in papers for papers in used)
 
 
 def test_text_cannot_break_out_of_the_page() -> None:
@@ -279,7 +243,7 @@ def big() -> str:
 def test_a_page_stays_light(big: str) -> None:
     """Goals: 2 MB for the main job, and 2,000 words before anything is unfolded; the scripts that draw are 0.9 MB of it."""
     size, words = measure(big)
-    assert size - len(plots.scripts().encode()) <= 200_000
+    assert size - len(charts.scripts().encode()) <= 200_000
     assert words <= 670
     assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3
 
@@ -290,12 +254,12 @@ def test_scripts_are_kept_and_only_read_as_they_were_written(
 ) -> None:
     made = iter(["draw(é)"])  # no second time
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(plots, "_bundle", lambda: next(made))
+    monkeypatch.setattr(charts, "_bundle", lambda: next(made))
     file = tmp_path / "fedgraph" / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
     if found is not None:
         file.parent.mkdir()
         file.write_bytes(found)
-    assert [plots.scripts.__wrapped__() for _ in range(2)] == ["draw(é)"] * 2
+    assert [charts.scripts.__wrapped__() for _ in range(2)] == ["draw(é)"] * 2
     assert [one.name for one in file.parent.iterdir()] == [file.name]
 
 

@@ -7,8 +7,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase
-from fedgraph.report import plots
-from fedgraph.report.phrases import phrase_number
+from fedgraph.report import charts, phrases
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, format_row_mean, mean_of, values
 from fedgraph.types import counted
@@ -20,7 +19,7 @@ _EDITS = ("edge_removed", "edge_added", "node_removed")
 
 
 def build(records: SectionRecords) -> Section:
-    """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
+    """Tables of distances and of single edits, the graphs themselves, matrices and box charts."""
     rows = records.rows
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0].facts
@@ -85,7 +84,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             names = (_GED, row.method)
             both = [tuple(_upper(arrays[name, s]["distances"]) for name in names) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
-            rank = phrase_number(float(np.mean(ranks))) if ranks else "—"
+            rank = phrases.number(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row.method, s]
@@ -93,7 +92,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
-        kin = phrase_number(float(np.mean(ties))) if ties else "—"
+        kin = phrases.number(float(np.mean(ties))) if ties else "—"
         body.append((row.method, format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
@@ -106,13 +105,13 @@ def _edits(rows: Sequence[Line]) -> SectionTable:
             if values(row, f"{name}_median"):
                 told = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = mean_of(row, "pairs_median")
-                share = phrase_number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
+                share = phrases.number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((row.method, name.replace("_", " "), *told, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[plots.PlotFigure, ...]:
+def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[charts.Figure, ...]:
     rows = [r for r in rows if r.method != _SIZE]
     first = arrays[rows[0].method, 0]
     sizes = first["sizes"]
@@ -134,31 +133,31 @@ def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[plots.PlotFigure, .
         level = ("two different graphs", row.cells[0].metrics["pairs_median"])
         boxes.append(_plot_boxes(moved, row.method, "discrepancy after one edit", level))
     return (
-        plots.PlotFigure("The first graphs of the first repetition.", tuple(graphs), live=False),
-        plots.PlotFigure("Their distances (Figure 11).", matrices, live=False),
-        plots.PlotFigure(fill_phrase("graph_metrics", "edits"), tuple(boxes)),
+        charts.Figure("The first graphs of the first repetition.", tuple(graphs), live=False),
+        charts.Figure("Their distances (Figure 11).", matrices, live=False),
+        charts.Figure(fill_phrase("graph_metrics", "edits"), tuple(boxes)),
     )
 
 
 def _plot_graph(
     places: np.ndarray, edges: Sequence[tuple[int, int]], nodes: Sequence[int], group: int, title: str
-) -> plots.Panel:
+) -> charts.Panel:
     """A small graph at ``places`` [N, 2]: some of its nodes, in the colour of a group, and edges among them."""
     import altair
     import pandas
 
-    x, y = plots.bare(altair.X, "x"), plots.bare(altair.Y, "y")
+    x, y = charts.bare(altair.X, "x"), charts.bare(altair.Y, "y")
     ends = pandas.DataFrame([(*places[i], *places[j]) for i, j in edges], columns=["x", "y", "x2", "y2"])
     lines = (
         altair.Chart(ends, title=title, width=200, height=200)
-        .mark_rule(color=plots.INK)
+        .mark_rule(color=charts.INK)
         .encode(x, y, altair.X2("x2"), altair.Y2("y2"))
     )
     dots = altair.Chart(pandas.DataFrame(places[list(nodes)], columns=["x", "y"]))
     return lines + dots.mark_point(filled=True, size=60, opacity=1, color=f"hsl({137 * group % 360}, 60%, 45%)").encode(x, y)
 
 
-def _plot_matrix(matrix: np.ndarray, title: str) -> plots.Panel:
+def _plot_matrix(matrix: np.ndarray, title: str) -> charts.Panel:
     """A small matrix with its numbers."""
     import altair
     import pandas
@@ -173,16 +172,16 @@ def _plot_matrix(matrix: np.ndarray, title: str) -> plots.Panel:
     return drawn + named.encode(*place, altair.Text("v:Q", format=".2g"))
 
 
-def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> plots.Panel:
+def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> charts.Panel:
     """A box for each group of values, and a dashed line at ``level``, (label, value)."""
     import altair
     import pandas
 
     table = pandas.DataFrame([{"group": name, "value": float(v)} for name, values in groups.items() for v in np.ravel(values)])
-    boxes = altair.Chart(table, title=title, width=240, height=plots.HEIGHT).mark_boxplot(color="#1f6fb2")
+    boxes = altair.Chart(table, title=title, width=240, height=charts.HEIGHT).mark_boxplot(color="#1f6fb2")
     drawn = boxes.encode(altair.X("group:N", title=None, axis=altair.Axis(labelAngle=0)), altair.Y("value:Q", title=what))
     line = altair.Chart(pandas.DataFrame({"value": [level[1]], "label": [level[0]]}))
-    named = line.mark_text(align="left", dx=4, dy=-7, color=plots.INK, fontSize=11).encode(
+    named = line.mark_text(align="left", dx=4, dy=-7, color=charts.INK, fontSize=11).encode(
         altair.Y("value:Q"), altair.Text("label:N"), x=altair.value(0)
     )
-    return drawn + line.mark_rule(strokeDash=[5, 4], color=plots.INK).encode(altair.Y("value:Q")) + named
+    return drawn + line.mark_rule(strokeDash=[5, 4], color=charts.INK).encode(altair.Y("value:Q")) + named

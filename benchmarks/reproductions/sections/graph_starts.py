@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
-from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase_average, phrase_number
+from fedgraph.report import charts, phrases
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, mean_of, values
 from fedgraph.types import counted
@@ -23,7 +22,7 @@ def build(records: SectionRecords) -> Section:
     named = {r.variant: r for r in rows}
     facts = _facts(rows[0])
     seeds = len(rows[0].cells)
-    means = phrase_average(seeds, "repetition", "error")
+    means = phrases.average(seeds, "repetition", "error")
     sentences = [
         fill_phrase("graph_starts", "asked", repeated=counted(seeds, "repetition"), facts=facts, means=means),
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
@@ -94,22 +93,22 @@ def _table(rows: Sequence[Line]) -> SectionTable:
             "lower, % of pairs": _with_error(r, "lower", 100, 1),
             "higher, % of pairs": _with_error(r, "higher", 100, 1),
             "mean GW, noised problem": _with_error(r, "noised_objective"),
-            "iterations": phrase_number(mean_of(r, "iterations"), 1),
+            "iterations": phrases.number(mean_of(r, "iterations"), 1),
         }
         for r in sorted(rows, key=lambda r: _facts(r).descents)
     ]
     return SectionTable.of("Where descents end", lines, fill_phrase("graph_starts", "table"))
 
 
-def _figures(rows: Sequence[Line]) -> tuple[plots.PlotFigure, ...]:
+def _figures(rows: Sequence[Line]) -> tuple[charts.Figure, ...]:
     named = {r.variant: r for r in rows}
     levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
-    def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Line]) -> list[charts.ChartPoint]:
+    def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Line]) -> list[charts.Point]:
         return [
-            charts.ChartPoint(panel, up, label, level, mean_of(r, metric), _standard_error(values(r, metric)))
+            charts.Point(panel, up, label, level, mean_of(r, metric), _standard_error(values(r, metric)))
             for level, r in zip(levels, shown, strict=True)
         ]
 
@@ -121,9 +120,8 @@ def _figures(rows: Sequence[Line]) -> tuple[plots.PlotFigure, ...]:
         *line(gain, "gain", "p qᵀ and noise, 3", "gain", joined),
     ]
     others = [n for n in _WORDS if n not in ("product", "nudged")]
-    dashed = {
-        "mean GW": [("clear problem, from p qᵀ", mean_of(named["product"], "objective"))],
-        gain: [(f"{n}, {_facts(named[n]).descents}", mean_of(named[n], "gain")) for n in others],
-    }
+    points += line("mean GW", "mean discrepancy", "clear problem, from p qᵀ", "objective", [named["product"]] * len(levels))
+    for n in others:
+        points += line(gain, "gain", f"{n}, {_facts(named[n]).descents}", "gain", [named[n]] * len(levels))
     caption, across = fill_phrase("graph_starts", "figure"), "standard deviation of the noise"
-    return charts.draw_lines(caption, points, across=across, levels=dashed)
+    return charts.draw_lines(caption, points, across=across)

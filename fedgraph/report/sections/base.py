@@ -1,8 +1,7 @@
 """What the page says of one task on one data set: sentences, pictures, and columns of the table of all rows.
 
-``build_sections`` makes these of any task. Which metrics are columns, and which of them is drawn against ε, is said for each
-kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
-what one kind has beside: it defines ``KINDS`` and ``build(records) -> Section``.
+``build_sections`` makes these of any task; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
+what one kind has beside: it defines ``KINDS`` and ``build(records) -> Section``. ``draw_settings`` is about several data sets.
 """
 
 from __future__ import annotations
@@ -13,34 +12,18 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import yaml
 
 from fedgraph import plugins
-from fedgraph.cells import (
-    GraphClassificationCellFacts,
-    GraphClusteringCellFacts,
-    NodeClassificationCellFacts,
-    Result,
-    SolverFacts,
-)
+from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
-from fedgraph.report import attack_bounds, charts, plots
-from fedgraph.report.phrases import (
-    load_template,
-    phrase_average,
-    phrase_number,
-    phrase_upper_bound,
-    read_phrase_asset,
-)
-from fedgraph.report.plots import PlotFigure
-from fedgraph.report.table import Line, deviation_of, format_row_mean, mean_of, rows_of, values
+from fedgraph.report import attack_bounds, charts, phrases, table
+from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
 _MOST_LIVE = 300  # points of a map that the page draws itself; larger ones are pictures, which weigh less
+_ELSEWHERE = ("majority_share", "attack_", "bytes_", "seconds_")  # how metrics begin that are said elsewhere
 
 
 @dataclass(frozen=True)
@@ -56,11 +39,6 @@ class SectionTable:
     def of(cls, title: str, lines: Sequence[Mapping[str, str]], note: str = "") -> SectionTable:
         """A table of ``lines``, each with the title of every column and what it says there."""
         return cls(title, tuple(lines[0]), tuple(tuple(line.values()) for line in lines), note)
-
-    def in_words_of(self, one: str) -> SectionTable:
-        """The same, with ``types.in_words_of`` around it; its lines may hold names."""
-        title, note, *header = (in_words_of(one, text) for text in (self.title, self.note, *self.header))
-        return SectionTable(title, tuple(header), self.rows, note)
 
 
 @dataclass(frozen=True)
@@ -82,7 +60,7 @@ class Section:
 
     sentences: tuple[str, ...] = ()
     tables: tuple[SectionTable, ...] = ()
-    figures: tuple[PlotFigure, ...] = ()
+    figures: tuple[charts.Figure, ...] = ()
     letters: tuple[SectionLetter, ...] = ()  # pages for the owners of its clients
     first: tuple[str, ...] = ()  # what stands before the report's answer
 
@@ -105,13 +83,7 @@ class SectionRecords:
     @cached_property
     def rows(self) -> Sequence[Line]:
         """The cells as rows."""
-        return self.lines or rows_of(self.entries)
-
-
-@functools.cache
-def _told() -> dict[str, dict[str, Any]]:
-    """Kind of task → ``metrics`` of its table (metric → title), and ``drawn``: the one that is drawn against ε, if any."""
-    return dict(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
+        return self.lines or table.rows_of(self.entries)
 
 
 def build_sections(records: SectionRecords) -> Section:
@@ -124,87 +96,53 @@ def build_sections(records: SectionRecords) -> Section:
 
 
 def _of_task(records: SectionRecords) -> Section:
-    told = _told().get(records.kind)
-    if told is None:
-        return Section()
-    figures = [*_against_epsilon(records, told.get("drawn", "")), *_curves(records), *_maps(records)]
-    said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
-    return Section(tuple(said), figures=tuple(figures))
+    attacked = attack_bounds.by_name(records.rows)
+    return Section(
+        (*_sentences(records), *attack_bounds.explain(records.rows, records.among)),
+        (SectionTable.of("Attacks by name", attacked, *attack_bounds.say("note")),) if attacked else (),
+        (*_curves(records), *_maps(records)),
+    )
 
 
 def _sentences(records: SectionRecords) -> list[str]:
     """What ``templates/tasks.txt`` says of this kind: one sentence, or a few that belong together, on each line."""
     every = [e.facts for e in records.entries]
     federated = (f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE)
-    solved = [f.solver for f in every if isinstance(f, (GraphClassificationCellFacts, GraphClusteringCellFacts))]
     sent = [f for f in every if isinstance(f, NodeClassificationCellFacts) and f.sent is not None and f.sent.up]
-    shares = {e.seed: e.metrics["majority_share"] for e in records.entries if "majority_share" in e.metrics}
-    text = load_template("tasks.txt", escaped=False).render(
-        kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
-        settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
-        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time, mean=mean_of,
-        majority=sum(shares.values()) / len(shares) if shares else None,
+    solvers = [vars(f)["solver"] for f in every if "solver" in vars(f)]
+    solved = sorted((s.solved for s in solvers if s.solved is not None), key=lambda one: one.pairs)
+    text = phrases.template("tasks.txt", escaped=False).render(
+        kind=records.kind, facts=next(federated, every[0]), every=every, settings=records.settings, time=_time,
+        seeds=len({e.seed for e in records.entries}), average=phrases.average, count=counted,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
-        apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
+        apart=max((f.cut_edges or 0 for f in every), default=0), votes=[s.asked for s in solvers if s.asked is not None],
+        # seeds may share a table of pairs: who asked most counts
+        solved=list({one.file or str(k): one for k, one in enumerate(solved)}.values()),
+        verified=[s.verified for s in solvers if s.verified is not None],
     )  # fmt: skip
     return [in_words_of(every[0].one, line) for line in text.splitlines() if line.strip()]
-
-
-def _solver(facts: Sequence[SolverFacts]) -> dict[str, object]:
-    """How sure the discrepancies are: sums over their tables. Seeds may share one: who asked most counts."""
-    solved = sorted((f.solved for f in facts if f.solved is not None and f.solved.pairs), key=lambda one: one.pairs)
-    found = pd.DataFrame([vars(f) for f in {f.file or str(k): f for k, f in enumerate(solved)}.values()])
-    minima = [f.minima for f in facts if f.minima is not None]
-    verified = pd.DataFrame([vars(f.verified) for f in facts if f.verified is not None])
-    asked = [f.asked for f in facts if f.asked is not None]
-    centres = [f.barycentres for f in facts if f.barycentres is not None]
-    made = sum(b.count for b in centres)
-    return {
-        "kept": len(found) and found["file"].notna().all(),
-        "pairs": int(found["pairs"].sum()) if len(found) else 0,
-        "converged": int(found["converged"].sum()) if len(found) else 0,
-        "minima": minima and {
-            "count": (many := sum(m.pairs for m in minima)), "most": max(m.descents for m in minima),
-            "lower": 100 * sum(m.lower * m.pairs for m in minima) / many,
-            "drop": 100 * sum(m.drop * m.pairs for m in minima) / many,
-        },
-        "verified": None if verified.empty else verified.sum(numeric_only=True).to_dict() | {
-            name: verified[name].max() for name in ("most_lower", "most_higher")},
-        "centres": centres and {
-            "count": made, "ours": sum(b.ours * b.count for b in centres) / made,
-            "pot": sum(b.pot * b.count for b in centres) / made,
-        },
-        "votes": (sum(one[0] for one in asked), sum(one[1] for one in asked)) if asked else None,
-    }  # fmt: skip
 
 
 def _time(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
-def measures_of(kind: str, rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
-    """Title → what the table of all rows says of a row beside its result: the ε of each path where a row has several, and every
-    metric of ``tasks.yaml`` that some row has; a name that ends in ``*`` stands for every metric that begins so."""
+def measures_of(rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
+    """Title → what the table of all rows says of a row beside its result: every other metric, by its name in ``results.csv``,
+    and the ε of each path where a row has several. Attacks by name have a table of their own."""
     compared = {row.metric for row in rows if row.metric}  # where it is one, it is the result
-    has = {name: None for row in rows for e in row.cells for name in e.metrics if {name} != compared}
-    known = _told().get(kind, {"metrics": {}})["metrics"]
-    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
-             for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
-    columns: dict[str, Callable[[Line], str]] = {}
-    if any(_at_most(row) for row in rows):
-        columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
-    columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
+    told = (*_ELSEWHERE, *(f"{attack.one.attack}_" for row in rows for attack in row.named))
+    names = dict.fromkeys(name for row in rows for e in row.cells for name in e.metrics)
+    shown = [n for n in names if {n} != compared and not n.startswith(told)]
+    columns: dict[str, Callable[[Line], str]] = {
+        name.replace("_", " "): functools.partial(table.format_row_mean, metric=name) for name in shown
+    }
+    columns |= {"right at most, by ε and sizes": _at_most} if any(map(_at_most, rows)) else {}
     return columns | ({"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {})
 
 
 def _prices(row: Line) -> str:
-    return ", ".join(f"{path} {phrase_upper_bound(row.paths[path], 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
-
-
-def _graph_epsilons(row: Line) -> str:
-    facts = row.facts
-    known = facts.graph_epsilon if isinstance(facts, GraphClassificationCellFacts) else None
-    return " / ".join(f"{e:.3g}" for e in known or ()) or "—"
+    return ", ".join(f"{path} {phrases.upper(row.paths[path], 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
 
 
 def _at_most(row: Line) -> str:
@@ -215,50 +153,115 @@ def _at_most(row: Line) -> str:
     return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
 
 
-def _against_epsilon(records: SectionRecords, metric: str) -> tuple[PlotFigure, ...]:
-    """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
-    rows = [row for row in records.rows if values(row, metric)]
-    title = _told()[records.kind]["metrics"].get(metric, metric)
-    points = [
-        charts.ChartPoint(row.name, title, row.world, row.epsilon, mean_of(row, metric), deviation_of(row, metric))
-        for row in sorted(rows, key=lambda row: row.epsilon)
-        if row.paths and math.isfinite(row.epsilon)
-    ]
-    clear = {row.name: [("no noise", mean_of(row, metric))] for row in rows if row.paths and math.isinf(row.epsilon)}
-    free = [(row.method, mean_of(row, metric)) for row in rows if not row.paths][:2]
-    caption = (
-        f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
-    )
-    levels = {point.panel: [*clear.get(point.panel, ()), *free] for point in points}
-    return charts.draw_lines(caption, points, across="ε", levels=levels)
-
-
-def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
+def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
         for facts in (e.facts for e in row.cells):
             for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
                 rounds.setdefault(at, []).append(right)
-        keys = (f"ε = {phrase_number(row.epsilon)}", row.world)
+        keys = (f"ε = {phrases.number(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
-            points.append(charts.ChartPoint(row.label, "test accuracy", line, float(at), mean, error, *keys))
+            points.append(charts.Point(row.label, "test accuracy", line, float(at), mean, error, *keys))
     caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
     heads = ("Budget", "Trust")
     return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
 
 
-def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
+def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, of the least and the largest ε."""
-    found: dict[tuple[str, ...], list[plots.Panel]] = {}
+    found: dict[tuple[str, ...], list[charts.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
     ends = sorted({e.epsilon for e, _ in kept})
     for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
-        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
-        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.draw_map(arrays, target))
+        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.number(entry.epsilon)}"
+        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
     live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
-    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
+    return tuple(charts.Figure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
+
+
+# ---- pictures with a setting of methods on the axis ------------------------------------------------------------------
+
+
+def draw_settings(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[charts.Figure, ...]]]:
+    """(title, figures) of each setting that varies between the rows of a task, a panel for each data set and ε."""
+    found = []
+    for label in dict.fromkeys(r.label for r in records):
+        parts = [r for r in records if r.label == label]
+        where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), [row for r in parts for row in r.rows if row.metric]
+        for thing, places in _varied(parts[0]).items():
+            placed = [(place, row) for row in rows if (place := places.get(f"{row.method}/{row.variant}"))]
+            found.append((f"By {thing}: {label} — {where}", _drawn(thing, [(at, row, line) for (at, line), row in placed])))
+    return [(title, figures) for title, figures in found if figures]
+
+
+_Places = dict[str, tuple[float, str]]  # row → (its value of a setting, the line that it stands on)
+
+
+def _varied(record: SectionRecords) -> dict[str, _Places]:
+    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values.
+
+    Of a run with ``--quick``, which keeps the outer ones, two are enough.
+    """
+    given = record.settings.get("methods")
+    specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
+    found: dict[str, _Places] = {}
+    for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
+        series: dict[str, list[Mapping[str, object]]] = {}
+        for s in specs:
+            if _number(s.get(key)) is not None:
+                series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
+        lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
+        if any(len(own) >= (2 if record.short else 3) for own in lines):
+            heads = [{k: v for k, v in own[0].items() if k not in ("label", key)} for own in lines]
+            told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
+            places = {}
+            for own, head in zip(lines, heads, strict=True):
+                words = [str(head["method"]), *(_said(k, head) for k in told if k != "method")]
+                for s in own:
+                    variant = s.get("label") or s.get("model") or s.get("variant") or "default"  # as a task names the row
+                    places[f"{s['method']}/{variant}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
+            found[key.replace("_", " ")] = places
+    return found
+
+
+def _number(value: object) -> float | None:
+    """A setting as a number; None where it is none. A list of one number counts as that number, ``inf`` as ∞."""
+    if isinstance(value, list) and len(value) == 1:
+        return _number(value[0])
+    if isinstance(value, str):
+        return math.inf if value in ("inf", ".inf") else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _said(key: str, settings: Mapping[str, object]) -> str:
+    value = settings.get(key, "default")
+    return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
+
+
+def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[charts.Figure, ...]:
+    """places: (value of the thing, row, its line)."""
+    known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
+    targets = {row.epsilon for _, row, _ in known}
+    common = {t for t in targets if len({at for at, row, _ in known if row.epsilon == t}) > 1}
+    several = len({row.dataset for _, row, _ in known}) > 1
+    readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.epsilon)}) > 1
+    points = []
+    for at, row, line in known:
+        if common and row.epsilon not in common:
+            continue
+        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.number(row.epsilon)}"
+        panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
+        own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
+        tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", table.METRICS.get(row.metric, row.metric)
+        points.append(charts.Point(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
+    axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
+    kept = [one for one in points if len(axes[one.panel]) > 1]
+    if not kept:
+        return ()
+    caption = f"{phrases.begin(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
+    return charts.draw_lines(caption, kept, across=thing, heads=("Method", "Whom it trusts"), shared=True)

@@ -22,18 +22,14 @@ import pandas
 from fedgraph.cells import ClientResultCellFacts, Result
 from fedgraph.federation import World, WorldKind
 from fedgraph.privacy import Trust, Unit
-from fedgraph.report import chance
-from fedgraph.report.phrases import load_template, phrase_number, phrase_upper_bound
-from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords, SectionTable
+from fedgraph.report import chance, phrases
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
 EVERYBODY = "all"  # in the place of a client
 TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
-RECALL, PRECISION, ACCURACY, AUC = "recall_at_alerts", "average_precision_positive", "accuracy", "auc"
-_METRICS = {
-    RECALL: "share found among the alerts", PRECISION: "average precision", ACCURACY: "test accuracy", AUC: "AUC of edges",
-}  # fmt: skip
+RECALL, ACCURACY, AUC = "recall_at_alerts", "accuracy", "auc"
 _OTHER_METRICS = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
 _FEWEST_SEEDS = 3  # below, nobody is advised
 _HEAD, _WEIGHTS = ", own head", ", own weights"  # what a client fits to its own data in clear, beside the shared model
@@ -99,11 +95,6 @@ class ClientChoices:
         """The largest ε of that client's units."""
         return max((one.epsilon for one in self.told.get((learner, epsilon, choice, client), {}).values()), default=None)
 
-    @property
-    def run(self) -> dict[str, str]:
-        """Each choice that was run, and from whom its ε protects."""
-        return {key[2]: next(iter(self.told[key][s].toward for s in values)) for key, values in self.values.items()}
-
     def chance(self, client: str, value: float) -> float:
         """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
 
@@ -115,7 +106,7 @@ class ClientChoices:
         if not tested:
             return 0.0
         width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
-        return min(1.0, max(chance.CHANCE_STANDARD_ERRORS * width, 1 / tested + 1e-9))
+        return min(1.0, max(chance.STANDARD_ERRORS * width, 1 / tested + 1e-9))
 
     @property
     def seeds(self) -> int:
@@ -137,10 +128,10 @@ class ClientChoices:
         """Standard error of ``difference``; answers, and numbers of one seed, are compared one by one, where known."""
         first, second = self.told[one], self.told[other]
         both = sorted(seed for seed in first.keys() & second.keys() if first[seed].right and second[seed].right)
-        paired = [chance.paired_chance_variance(first[s].right, second[s].right, first[s].tested) for s in both]
+        paired = [chance.paired_variance(first[s].right, second[s].right, first[s].tested) for s in both]
         known = [variance for variance in paired if variance is not None]
         if self.metric not in (ACCURACY, AUC) or not known:
-            return self.chance(one[3], self.mean(other)) / chance.CHANCE_STANDARD_ERRORS
+            return self.chance(one[3], self.mean(other)) / chance.STANDARD_ERRORS
         differences = [a - self.values[other][seed] for seed, a in self.values[one].items() if seed in self.values[other]]
         seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0
         return math.sqrt(max(statistics.fmean(known), seeds))
@@ -177,7 +168,7 @@ class ClientChoices:
         base, best = max(kept, key=self.mean), max(ways, key=self.mean)
         tried = len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
         gain = self.difference(best, base)
-        return gain if abs(gain) > chance.correct_chance_errors(tried) * self.error(best, base) else 0.0
+        return gain if abs(gain) > chance.corrected(tried) * self.error(best, base) else 0.0
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
@@ -211,7 +202,7 @@ def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> 
     """
     entries, held = records.entries, [e.protection for e in records.entries if e.protection]
     every = [(e, one) for e in entries for one in e.facts.results]
-    metric = metric or next((m for m in _METRICS if any(m in one.metrics for _, one in every)), ACCURACY)
+    metric = metric or next((m for m in (RECALL, ACCURACY, AUC) if any(m in one.metrics for _, one in every)), ACCURACY)
     asked = {name: given for name in ("alerts", "called") if (given := records.settings.get(name)) is not None}
     alerts = float(str(asked.get("alerts", 1.0)))
     told: dict[_Key, dict[int, ClientResultCellFacts]] = {}
@@ -258,7 +249,7 @@ def _learner(entry: Result) -> str:
 
 
 def build(records: SectionRecords) -> Section:
-    """The table of everybody, the letters; nothing where owners are not compared."""
+    """Whether joining pays, and the letters; nothing where owners are not compared."""
     if not any(e.facts.results for e in records.entries):
         return Section()
     beside: list[ClientChoices] = []
@@ -268,20 +259,16 @@ def build(records: SectionRecords) -> Section:
         records = replace(records, entries=tuple(entries), lines=())
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
-    tables = [_everybody(found)]
-    if found.metric == RECALL:
-        tables.append(_everybody(read(records, PRECISION)))
     facts, one = records.entries[0].facts, records.entries[0].facts.one
-    text = load_template("owners.txt", escaped=False).render(
-        f=found, kind=records.kind, label=records.label, facts=facts, metric=_METRICS[found.metric],
+    text = phrases.template("owners.txt", escaped=False).render(
+        f=found, kind=records.kind, label=records.label, facts=facts,
         protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
-        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrase_number,
+        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrases.number,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
-    said = tuple(in_words_of(one, line) for line in said)
     letters = write_letters(found, records.dataset, beside)
-    return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), (), letters, first)
+    return Section(tuple(in_words_of(one, line) for line in said), letters=letters, first=first)
 
 
 def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
@@ -306,7 +293,7 @@ def _both_sides(found: ClientChoices) -> list[str]:
     for epsilon in filter(math.isfinite, found.epsilons):
         if (best := found.best(epsilon, tuple(JOINED))) is not None:
             value = found.value(best[0], epsilon, best[1]) or 0.0
-            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
+            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrases.number(epsilon)}")
     return told
 
 
@@ -325,23 +312,6 @@ def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
     return shown + (" …" if len(clients) > 2 else "")
 
 
-def _everybody(found: ClientChoices) -> SectionTable:
-    def cell(learner: str, epsilon: float, choice: str) -> str:
-        seeds = list(found.values.get((learner, epsilon, choice, EVERYBODY), {}).values())
-        spread = f" ± {statistics.stdev(seeds):.3f}" if len(seeds) > 1 else ""
-        return f"{statistics.fmean(seeds):.3f}{spread}" if seeds else "—"
-
-    choices = [choice for choice in (*_KEPT, _CURATOR, *_OTHERS) if choice in found.run]
-    lines = [(one, choice, *(cell(one, e, choice) for e in found.epsilons), found.run[choice])
-             for one in found.learners for choice in choices]  # fmt: skip
-    header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    own = " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
-    note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
-    note += own * any(choice.endswith(_FITS[1:]) for choice in choices)
-    kept = tuple(line for line in lines if any(text != "—" for text in line[2:-1]))
-    return SectionTable(f"Each choice, {_METRICS[found.metric]}", header, kept, note)
-
-
 # ---- letters: is it worth joining for my people, and what could others learn of one of them? ---------------------------
 
 
@@ -355,15 +325,15 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
     finite = [e for e in found.epsilons if math.isfinite(e)]
     gains = {e: gain for e in finite if (gain := found.gain(client, e)) is not None}
     better, same = [e for e, gain in gains.items() if gain > 0], [e for e, gain in gains.items() if gain == 0]
-    text = load_template("owner.txt", escaped=False).render(
+    text = phrases.template("owner.txt", escaped=False).render(
         f=found, client=client, dataset=dataset, size=found.clients[client], unit=_unit_word(found), base=base, finite=finite,
         linked=found.metric == AUC, fewest=_FEWEST_SEEDS, gains=gains, better=better, same=same,
         most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
         tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)),
         joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
-        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrase_number,
+        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrases.number,
         hundred=lambda value: f"{100 * value:.0f} of 100", compared=lambda value: _compared(found, client, value, base),
-        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrase_number, told[:-1])), phrase_number(told[-1])))),
+        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrases.number, told[:-1])), phrases.number(told[-1])))),
         often=lambda price: _in_hundred(price, found.delta),
     )  # fmt: skip
     answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
@@ -448,11 +418,11 @@ def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices
         wide = f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}" if linked and value is not None else ""
         cells.append("—" if value is None else f"{100 * value:.0f}{wide}")
     if shown is not found:
-        return (f"{phrase_number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
+        return (f"{phrases.number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
     price, gain = None if picked is None else found.price(picked[0], epsilon, picked[1], client), found.gain(client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
     learnt = "—" if price is None else _in_hundred(price, found.delta)
-    return (phrase_number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
+    return (phrases.number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
 
 
 def _in_hundred(epsilon: float, delta: float) -> str:
@@ -462,7 +432,7 @@ def _in_hundred(epsilon: float, delta: float) -> str:
     share = _right_at_most(epsilon, delta)
     if share >= 0.99995:
         return "up to always: nothing limits it"
-    return f"at most {phrase_upper_bound(100 * share, 1 + (share > 0.995))} of 100 times"
+    return f"at most {phrases.upper(100 * share, 1 + (share > 0.995))} of 100 times"
 
 
 def _right_at_most(epsilon: float, delta: float) -> float:

@@ -7,7 +7,7 @@
   function show(id) {
     const target = id && document.getElementById(id);
     if (!target) return;
-    for (let at = target.parentElement; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     $(".found").forEach((node) => node.classList.remove("found"));
     target.classList.add("found");
     target.scrollIntoView({ block: "center" });
