@@ -291,7 +291,7 @@ class Calibrated:
     event: Event  # what the release costs; with ``per_end``, what one end of an edge costs
 
     def end_epsilon(self, given: Situation) -> float:
-        """What one *end* of an edge costs under Gamma noise of a finite β: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
+        """What one *end* of an edge costs under Gamma noise, β finite: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
 
         An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
 
