@@ -13,9 +13,9 @@ composes), and prices the worst unit that the guarantee protects:
 * a promise that the data break: ε = ∞, whatever was released.
 
 **Guarantee.** The ε holds for the unit, the neighbouring relation, the viewer and the assumptions of the guarantee's
-``Protection``, and for one run. **Edge cases.** No release, no clients, or a node that nobody holds → ε = 0; a table of
-holdings without nodes → ``PrivacyError``. A promise that is kept changes nothing. ``Guarantee`` refuses a one-time sample
-together with clients that share nodes or with prices per end.
+``Protection``, and for one run. **Edge cases.** No release, no clients, or a node that nobody holds → ε = 0; a client without
+releases adds nothing; a table of holdings without nodes → ``PrivacyError``. A promise that is kept changes nothing.
+``Guarantee`` refuses a one-time sample together with clients that share nodes or with prices per end.
 
 What several runs cost the people of one book together: ``budget_book``.
 """

@@ -594,7 +594,7 @@ def _connect_dots(deltas: ArrayField, lowest: int, gap: float) -> _Losses:
 
 
 def _compose(parts: Sequence[_Part], delta: float) -> float:
-    """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
+    """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders: the true δ(ε) is at most δ.
 
     parts: what is composed; none: ε = 0. delta: δ in (0, 1).
     """

@@ -22,7 +22,7 @@ def _of_release(mechanism: noise.NoiseMechanism, released: np.ndarray, one: np.n
     mechanism: what released it. released: what was sent. one: one of the two inputs after their bound, of the same shape. zero:
     the other. ``PrivacyError``: the mechanism has no likelihood ratio here.
 
-    >>> round(_of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    >>> round(_of_release(noise.GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
     """
     if isinstance(mechanism, noise.GaussianNoise | noise.Disclose):

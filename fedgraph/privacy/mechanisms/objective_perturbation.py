@@ -43,7 +43,9 @@ client, at most (ε, δ). Both are asked for.
 
     a row longer than 1                      scaled down to norm 1
     NaN or ±inf in the rows                  UnboundedValueError
-    Ψ = 0 (no edge is used)                  no noise, and the event costs nothing
+    a = 1 or m = 0, so Ψ = 0 (no edge used)  no noise, and the event costs nothing
+    ω outside (0, 1), or a number that is
+    not finite and > 0 where that is needed  PrivacyError
     Λ not above its bound                    PrivacyError that names the bound
     rate = ∞ and noise_std = 0               no noise: nothing private was used (Ψ = 0), or nothing is promised (Unprotected)
     rate < ∞ and noise_std > 0               PrivacyError when the mechanism is built: one kind of noise has one price
@@ -289,7 +291,7 @@ class Calibrated:
     event: Event  # what the release costs; with ``per_end``, what one end of an edge costs
 
     def end_epsilon(self, given: Situation) -> float:
-        """What one *end* of an edge costs under Gamma noise: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
+        """What one *end* of an edge costs under Gamma noise, β finite: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
 
         An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
 
@@ -412,9 +414,13 @@ def _gamma_of_ends(given: Situation, regulariser: float) -> Calibrated:
 def gaussian_delta(
     epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
 ) -> float:
-    """δ of the exact minimiser at a given ε under b_j ~ N(0, σ²I_d), the best order taken.
+    """δ of the exact minimiser at a given ε under Gaussian noise, the best order taken.
 
-    An edge replaces rows zᵢ by zᵢ', Σᵢ ‖zᵢ' − zᵢ‖ ≤ Ψ, W = (c₁ + c₂c_θ)Ψ.
+    There is one column θ_j for each of c classes, of d numbers each. It minimises
+
+        (1/n₁)Σᵢ ℓ(zᵢᵀθ_j) + (Λ_tot/2)‖θ_j‖² + (1/n₁)⟨b_j, θ_j⟩,        b_j ~ N(0, σ²I_d).
+
+    An edge replaces rows zᵢ by zᵢ', ‖z‖ ≤ 1, Σᵢ ‖zᵢ' − zᵢ‖ ≤ Ψ. |ℓ'| ≤ c₁, |ℓ''| ≤ c₂. Write W = (c₁ + c₂c_θ)Ψ.
 
     **Guarantee.** If every ‖θ_j‖ ≤ c_θ except with probability δ_θ in either world, and |ln det| of the change of variables is
     at most ε_Λ (both as for the published noise), the exact minimiser is (ε, δ)-DP for every order α > 1 with
