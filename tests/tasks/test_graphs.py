@@ -82,9 +82,8 @@ def test_every_graph_is_tested_once_and_nobody_tests_what_trained(mutag: GraphCo
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), np.random.default_rng(0))
-    split = graph_classification.split_by_clients(
-        shares, 10, 0.2, 0, "x", 0
-    )  # Jin & Chen, §4: 10 % and 20 % of each client's own
+    # Jin & Chen, §4: 10 % and 20 % of each client's own
+    split = graph_classification.split_by_clients(shares, 10, 0.2, 0, "x", 0)
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)

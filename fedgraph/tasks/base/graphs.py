@@ -1,11 +1,10 @@
-"""What the tasks that compare graphs share: settings, collections dealt to clients, and distances.
+"""What the tasks that compare graphs share: settings, rows, the features of collections, and discrepancies of all pairs.
 
 **Settings**: ε, the models of a table, and how Gromov-Wasserstein problems are solved. These are not convex: a value is the
 local minimum at which one descent ended, or the best of several (``quality``).
 
-**Distances**: of released embeddings, and of rows that need no model. Every table has ``graph size`` (public, ε = 0),
-``size and degrees`` (raw data, ε = ∞), and ``constant embedding``, which shows how much of a result follows from the sizes of
-encoded embeddings alone.
+**Rows**: every table has ``graph size`` (public, ε = 0), ``size and degrees`` (raw data, ε = ∞), and ``constant embedding``,
+which shows how much of a result follows from the sizes of encoded embeddings alone.
 
 **Pairs**: solved at the server, in chunks. Results are kept beside those of the run: a resumed run solves no pair twice.
 """

@@ -58,18 +58,17 @@ class PublicSet(Settings):
             raise ValueError(f"a public set is one of share, mask and dataset, found {' and '.join(given) or 'none of them'}")
         return self
 
-    @property
-    def called(self) -> str:
-        """Its name in tables and in ``results.csv``."""
-        return f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset)
-
 
 PublicSetChoice = Literal["test-graph", "nothing"] | PublicSet
 
 
 def name_of(public: PublicSetChoice) -> str:
-    """What the column ``public`` of the results says."""
-    return public.called if isinstance(public, PublicSet) else public
+    """What the column ``public`` of the results says: of a mask its file, without the folder."""
+    if not isinstance(public, PublicSet):
+        return public
+    if public.share is not None:
+        return f"share {public.share:g}"
+    return str(public.dataset) if public.mask is None else public.mask.name
 
 
 Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
