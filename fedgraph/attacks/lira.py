@@ -37,10 +37,16 @@ refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    confidence = attack_scene.log_odds(scene.own_labels())
+    confidence = _log_odds(scene.own_labels())
     coins = scene.coins_of_shadows()
     score = _likelihood_ratios(confidence[0], confidence[1:], coins, each=len(coins) >= _OWN_VARIANCE)
     return attack_scene.find_members(score, scene.target.coins)
+
+
+def _log_odds(log_probability: np.ndarray) -> np.ndarray:
+    """ln p/(1 − p) of ln p, any shape: confidences are about normal on this scale (Carlini et al. 2022, Section IV-C)."""
+    inside = np.minimum(log_probability, -1e-12)
+    return np.asarray(inside - np.log(-np.expm1(inside)))
 
 
 def _likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
@@ -71,7 +77,7 @@ _REDRAWN = 20  # sets of coins drawn anew, over which luck is averaged
 def measure_risk(scene: Scene) -> NodeRiskCellFacts:
     """The risk of the nodes in question, and how it depends on degree, rarity of the class, and labels of neighbours."""
     nodes = scene.game.found.units[:, 0]
-    confidence = attack_scene.log_odds(scene.own_labels())
+    confidence = _log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
     lucky = [_named_right(confidence, _redrawn(coins, scene.rng)) for _ in range(_REDRAWN)]

@@ -45,7 +45,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import threadpoolctl
@@ -54,7 +54,7 @@ from scipy.spatial.distance import cdist
 from fedgraph import seeds
 from fedgraph.comparison import metric_space
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.transport import PARENT, improve_tree, pivot_tree, plant_tree, wander_tree
+from fedgraph.comparison.transport import PARENT, improve_tree, pivot_tree, plant_tree, round_weights, wander_tree
 from fedgraph.compiled import compiled
 from fedgraph.errors import DataError
 
@@ -287,6 +287,65 @@ def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions
     return max(value, 0.0), done < steps, min(done, steps), plan
 
 
+class _Packed(NamedTuple):
+    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out."""
+
+    names: np.ndarray  # int64 [S], each space's number in the caller's list
+    point_at: np.ndarray  # int64 [S + 1], where each space's points start
+    matrix_at: np.ndarray  # int64 [S + 1], where each space's distances start
+    distances: np.ndarray  # float64 [Q]
+    weights: np.ndarray  # float64 [N]
+    products: np.ndarray  # float64 [N], C p: each point's mean distance
+    whole: np.ndarray  # float64 [N], weights as whole numbers (``round_weights``)
+    even: np.ndarray  # bool [S], whether weights are all equal
+    order: np.ndarray  # int64 [N], points by ascending mean distance, ties by mean squared distance
+    own: np.ndarray  # float64 [S], Σ_ik C²_ik p_i p_k
+    widest: np.ndarray  # float64 [S], the largest |C_ik|
+    features: np.ndarray  # float64 [N, f], f = 0 where there are none
+
+
+def _pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> _Packed:
+    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
+    parts = [_part(space, fused) for space in spaces]
+    distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
+    sizes = np.array([w.size for w in weights], dtype=np.int64)
+    widths = {f.shape[1] for f in features}
+    if len(widths) > 1:
+        raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
+    return _Packed(
+        names=np.array(names, dtype=np.int64),
+        point_at=np.concatenate([[0], np.cumsum(sizes)]),
+        matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
+        distances=np.concatenate(distances),
+        weights=np.concatenate(weights),
+        products=np.concatenate(products),
+        whole=np.concatenate(whole),
+        even=np.array([(w == w[0]).all() for w in weights]),
+        order=np.concatenate(order),
+        own=np.array(own),
+        widest=np.array([np.abs(d).max() for d in distances]),
+        features=np.concatenate(features),
+    )
+
+
+def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
+    distances, weights, features = space.distances, space.weights, space.features
+    if fused and features is None:
+        raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
+    kept = metric_space.points_of(space)
+    if kept.size < weights.size:
+        distances = distances[np.ix_(kept, kept)]
+        weights = weights[kept] / weights[kept].sum()
+        features = features[kept] if features is not None else None
+    squares = distances * distances
+    products = distances @ weights
+    second = squares @ weights
+    scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
+    order = np.lexsort((second, np.round(products / scale, 10)))
+    rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
+    return distances.ravel(), weights, products, round_weights(weights), order, float(weights @ second), rows
+
+
 def _fast(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
 ) -> tuple[GromovResults, list[np.ndarray]]:
@@ -296,7 +355,7 @@ def _fast(
     values, steps, done = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
     kept_at, kept = np.zeros(1, np.int64), np.zeros(0)
     if count:
-        packed = metric_space.pack([spaces[i] for i in names], names, fused=options.alpha is not None)
+        packed = _pack([spaces[i] for i in names], names, fused=options.alpha is not None)
         sizes = np.diff(packed.point_at)
         if keep:
             kept_at = np.concatenate([[0], np.cumsum(sizes[local].prod(axis=1))])
@@ -634,7 +693,7 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
 def _solve_by_descent(packed, pairs, alpha, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
-    packed: the fields of ``metric_space.PackedMetricSpaces``. The best of 1 + restarts descents counts: the first from
+    packed: the fields of ``_Packed``. The best of 1 + restarts descents counts: the first from
     p qᵀ, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
     kicked ``kicks`` times (``_kick``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the

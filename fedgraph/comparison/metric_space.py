@@ -3,22 +3,18 @@
 Gromov-Wasserstein compares graphs only through (C, p): the distances C between a graph's own nodes and
 the weight p of each node. A space is built from what the server has received (node embeddings) or from
 topology (shortest paths), never from the private graph behind it.
-
-``PackedMetricSpaces`` holds many spaces in one array, one after another, as the compiled loop reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
-from fedgraph.comparison import transport
 from fedgraph.errors import DataError
 
 SpaceMetric = Literal["euclidean", "cosine", "correlation"]
@@ -179,65 +175,6 @@ def _require_finite(what: str, values: np.ndarray) -> None:
         raise DataError(f"{what} hold NaN or infinity (first at index {tuple(int(i) for i in where)}); allowed: finite numbers")
 
 
-class PackedMetricSpaces(NamedTuple):
-    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out."""
-
-    names: np.ndarray  # int64 [S], each space's number in the caller's list
-    point_at: np.ndarray  # int64 [S + 1], where each space's points start
-    matrix_at: np.ndarray  # int64 [S + 1], where each space's distances start
-    distances: np.ndarray  # float64 [Q]
-    weights: np.ndarray  # float64 [N]
-    products: np.ndarray  # float64 [N], C p: each point's mean distance
-    whole: np.ndarray  # float64 [N], weights as whole numbers (``transport.round_weights``)
-    even: np.ndarray  # bool [S], whether weights are all equal
-    order: np.ndarray  # int64 [N], points by ascending mean distance, ties by mean squared distance
-    own: np.ndarray  # float64 [S], Σ_ik C²_ik p_i p_k
-    widest: np.ndarray  # float64 [S], the largest |C_ik|
-    features: np.ndarray  # float64 [N, f], f = 0 where there are none
-
-
 def points_of(space: MetricSpace) -> np.ndarray:
     """The points that weigh something: int64 [k]."""
     return np.flatnonzero(space.weights > 2.0**-45)
-
-
-def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> PackedMetricSpaces:
-    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
-    parts = [_part(space, fused) for space in spaces]
-    distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
-    sizes = np.array([w.size for w in weights], dtype=np.int64)
-    widths = {f.shape[1] for f in features}
-    if len(widths) > 1:
-        raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
-    return PackedMetricSpaces(
-        names=np.array(names, dtype=np.int64),
-        point_at=np.concatenate([[0], np.cumsum(sizes)]),
-        matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
-        distances=np.concatenate(distances),
-        weights=np.concatenate(weights),
-        products=np.concatenate(products),
-        whole=np.concatenate(whole),
-        even=np.array([(w == w[0]).all() for w in weights]),
-        order=np.concatenate(order),
-        own=np.array(own),
-        widest=np.array([np.abs(d).max() for d in distances]),
-        features=np.concatenate(features),
-    )
-
-
-def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
-    distances, weights, features = space.distances, space.weights, space.features
-    if fused and features is None:
-        raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
-    kept = points_of(space)
-    if kept.size < weights.size:
-        distances = distances[np.ix_(kept, kept)]
-        weights = weights[kept] / weights[kept].sum()
-        features = features[kept] if features is not None else None
-    squares = distances * distances
-    products = distances @ weights
-    second = squares @ weights
-    scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
-    order = np.lexsort((second, np.round(products / scale, 10)))
-    rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
-    return distances.ravel(), weights, products, transport.round_weights(weights), order, float(weights @ second), rows

@@ -6,6 +6,5 @@ from .settings import PerDatasetSetting as PerDatasetSetting
 from .settings import SettingNotes as SettingNotes
 from .settings import Settings as Settings
 from .settings import SettingsSpec as SettingsSpec
-from .settings import nearest_model as nearest_model
 from .sources import SourceLocation as SourceLocation
 from .sources import YamlSource as YamlSource

@@ -158,7 +158,7 @@ def validate(model: type[Model], data: object, source: YamlSource, at: SourceLoc
 def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetails) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
-        nearest = nearest_model(model, where[:-1])
+        nearest = _nearest_model(model, where[:-1])
         allowed = list(nearest.model_fields)
         hint = plugins.suggest_plugin_name(str(where[-1]), allowed)
         return f"unknown key {sources.shorten(key)}{hint}; allowed: {', '.join(allowed)}"
@@ -168,7 +168,7 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
         return f"missing key {key!r}; it is needed here"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] in ("model_type", "model_attributes_type"):
-        message = f"a mapping was expected; allowed keys: {', '.join(nearest_model(model, where).model_fields)}"
+        message = f"a mapping was expected; allowed keys: {', '.join(_nearest_model(model, where).model_fields)}"
     if problem["type"] == "tuple_type":
         message = "a list was expected, such as [one, other]"
     if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
@@ -179,7 +179,7 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 
 
-def nearest_model(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
+def _nearest_model(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
     """The described model that holds the keys at ``where``, or the nearest one above."""
     current = model
     for part in where:

@@ -191,7 +191,7 @@ def _quoted(document: Document, target: float | None) -> Quote:
     above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
-    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *document.notes))
+    reading = replace(reading, order=(*reading.order, *more), assumed=tuple(document.notes))
     closed = reading.closed and all(fact.worst is not None for fact in document.open.values())
     rows = tuple(_priced(row, closed) for row in reading.rows)
     tables = tuple(_asked(document, fact) for fact in document.open.values())

@@ -190,6 +190,17 @@ def test_a_step_in_clear_is_asked_about_and_what_is_out_of_sight_is_said() -> No
     assert all(words in sight for words in said)
 
 
+def test_one_question_names_all_data_that_a_line_learns_from_in_clear() -> None:
+    """Else a yes for public data would speak for private ones."""
+    public, private = range(7), table()
+    with fedgraph.recorded() as r:
+        told(r, private, 5)
+        for data in (public, private):
+            r.clear(data)
+    [asked] = r.price(DELTA).asked
+    assert all(name in asked.unknown.question for name in ("range of 7 rows", "ndarray of 40 rows"))
+
+
 def test_a_quote_of_a_run_can_be_fixed() -> None:
     with fedgraph.recorded() as r:
         told(r, table(), 30)

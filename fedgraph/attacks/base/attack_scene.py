@@ -16,18 +16,17 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.attacks.base import whole_run
-from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun, OwnCoinGame
+from fedgraph.attacks.base.coin_game import CoinGame, CoinGameRun
 from fedgraph.audit import operating_points
-from fedgraph.documents import Settings
 from fedgraph.errors import RuntimeFailure
 from fedgraph.methods import MethodGradientReader, Plan, PlanStreams, State, method_kinds
-from fedgraph.privacy import Desk, Unit, Viewer
+from fedgraph.privacy import Desk, Unit
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 
 _Answers = Literal["viewer", "everybody"]
@@ -148,25 +147,6 @@ class Scene:
     def coins_of_shadows(self) -> np.ndarray:
         """bool [shadows, m]: which units took part in which of the attacker's own runs."""
         return np.stack([run.coins for run in self.shadows])
-
-
-class SceneAttack(Protocol):
-    """The module of an attack by name (``attacks.base`` states its contract)."""
-
-    REFERENCE: str
-    NEEDS: str
-    VIEWER: Viewer
-    GAME: CoinGameKind | OwnCoinGame
-    Params: type[Settings]
-
-    def refuses(self, made: Plan) -> str | None: ...
-    def attack(self, params: Any, scene: Scene) -> SceneFinding: ...
-
-
-def log_odds(log_probability: np.ndarray) -> np.ndarray:
-    """ln p/(1 − p) of ln p, any shape: confidences are about normal on this scale (Carlini et al. 2022, Section IV-C)."""
-    inside = np.minimum(log_probability, -1e-12)
-    return np.asarray(inside - np.log(-np.expm1(inside)))
 
 
 def label_probability(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -11,23 +11,37 @@ this error among all its bounds.
 """
 
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, Protocol, cast, get_args
 
 import numpy as np
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import lira
 from fedgraph.attacks.base import coin_game, whole_run
-from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.whole_run import WholeRunAttack
 from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
+from fedgraph.documents import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State
 from fedgraph.privacy import Relation, Viewer, accountant
 from fedgraph.types import Graph, Partition
 
 _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
+
+
+class _SceneAttack(Protocol):
+    """The module of an attack by name (``attacks.base`` states its contract)."""
+
+    REFERENCE: str
+    NEEDS: str
+    VIEWER: Viewer
+    GAME: coin_game.CoinGameKind | coin_game.OwnCoinGame
+    Params: type[Settings]
+
+    def refuses(self, made: Plan) -> str | None: ...
+    def attack(self, params: Any, scene: Scene) -> SceneFinding: ...
 
 
 def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackCellFacts:
@@ -138,7 +152,7 @@ def measure_all(
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
-        module = cast("SceneAttack", plugins.load("attacks", spec["attack"]))
+        module = cast("_SceneAttack", plugins.load("attacks", spec["attack"]))
         if not isinstance(module.VIEWER, Viewer):
             raise ScenarioError(f"attack {name}: VIEWER is {module.VIEWER!r}; allowed: a Viewer of fedgraph.privacy")
         if (why := module.refuses(made)) is not None:

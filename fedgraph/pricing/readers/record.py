@@ -170,11 +170,12 @@ def _reasons(document: Document, seen: Said) -> Iterator[str]:
     whether = document.whether
     for doubt in seen.doubts:
         yield f"{doubt}: let the run end, and record it again"
-    for step in seen.clear:
-        rows = "data that no loader gave" if step.data is None else seen.data[step.data].name
-        steps = f"{step.count:,} optimizer steps at {step.where} in clear, on {rows}"
+    for where in dict.fromkeys(step.where for step in seen.clear):  # one question names all data of one line
+        here = [step for step in seen.clear if step.where == where]
+        rows = ["data that no loader gave" if step.data is None else seen.data[step.data].name for step in here]
+        steps = f"{sum(step.count for step in here):,} optimizer steps at {where} in clear, on {' and '.join(rows)}"
         asked = f"{steps}: does nothing that they learn of private rows leave, but in noised messages?"
-        if not whether(f"steps at {step.where} tell nobody", asked):
+        if not whether(f"steps at {where} tell nobody", asked):
             yield steps
     files = ", ".join(seen.weights)
     if files and not whether("weights are public", f"Weights were loaded from {files}: from public data alone?"):

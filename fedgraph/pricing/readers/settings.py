@@ -177,7 +177,7 @@ def flare(document: Document) -> Reading:
     if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
         words = f"{own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
         raise PricingError(f"{document.path}: {words}")
-    aside = (f"filters that add no noise: {', '.join(others)}",) if others else ()
+    aside = (f"filters {', '.join(others)}",) if others else ()
     said = [r for r in map(_rounds, [server, next(iter(sites.values()))]) if r is not None]
     found: list[list[Said]] = []
     for name, site in sites.items():
