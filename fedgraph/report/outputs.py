@@ -67,10 +67,8 @@ def write_report(
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = table.rows(lines, found)
-    among = table.num_attack_bounds(rows)  # they share one error probability
     parts = [
-        dataclasses.replace(r, among=among, lines=[row for row in rows if (row.task, row.dataset) == (r.label, r.dataset)])
-        for r in records
+        dataclasses.replace(r, lines=[row for row in rows if (row.task, row.dataset) == (r.label, r.dataset)]) for r in records
     ]
     content = page.PageContent(
         rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(records, environment), resolved,

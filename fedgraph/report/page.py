@@ -213,6 +213,7 @@ def render_report_page(content: PageContent) -> str:
         conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
+        attacks=attack_bounds.section(content.every),
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),

@@ -18,7 +18,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
-from fedgraph.report import attack_bounds, charts, phrases, table
+from fedgraph.report import charts, phrases, table
 from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
@@ -75,7 +75,6 @@ class SectionRecords:
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
     artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
-    among: int = 0  # how many lower bounds on ε the whole report shows; 0: those of these cells
     short: bool = False  # whether they come from a run with ``--quick``
 
     lines: Sequence[Line] = ()  # the cells' rows, where they are known
@@ -91,17 +90,9 @@ def build_sections(records: SectionRecords) -> Section:
     if not records.entries:
         return Section()
     modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
-    built = [_of_task(records), *(m.build(records) for m in modules if records.kind in m.KINDS)]
+    own = Section(tuple(_sentences(records)), figures=(*_curves(records), *_maps(records)))
+    built = [own, *(m.build(records) for m in modules if records.kind in m.KINDS)]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
-
-
-def _of_task(records: SectionRecords) -> Section:
-    attacked = attack_bounds.by_name(records.rows)
-    return Section(
-        (*_sentences(records), *attack_bounds.explain(records.rows, records.among)),
-        (SectionTable.of("Attacks by name", attacked, *attack_bounds.say("note")),) if attacked else (),
-        (*_curves(records), *_maps(records)),
-    )
 
 
 def _sentences(records: SectionRecords) -> list[str]:
