@@ -110,7 +110,7 @@ class Question:
             why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
         if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
             allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
-            why.append(f"δ = {phrases.number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+            why.append(f"δ = {phrases.rounded(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
         return "; ".join(why)
 
     @property
@@ -327,7 +327,7 @@ def _words() -> Mapping[str, Callable[..., object]]:
     told = {
         "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
         "mean": format_mean,
-        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
+        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.rounded,
         "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip

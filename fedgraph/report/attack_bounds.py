@@ -16,7 +16,7 @@ _ALPHA = one_run.ONE_RUN_ALPHA
 def _say(part: str, **told: object) -> list[str]:
     text = phrases.template("attacks.txt", escaped=False).render(
         part=part, alpha=_ALPHA, confidence=f"{1 - _ALPHA:.0%}", count=counted,
-        number=phrases.number, lower=phrases.lower, upper=phrases.upper, **told,
+        number=phrases.rounded, lower=phrases.lower, upper=phrases.upper, **told,
     )  # fmt: skip
     return [line for line in text.splitlines() if line.strip()]
 

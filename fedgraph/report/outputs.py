@@ -121,7 +121,7 @@ def _block(question: Question) -> list[str]:
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
-    lines = [["", *(f"ε ≤ {phrases.number(question.budgets[k])}" for k in shown), "without privacy"]]
+    lines = [["", *(f"ε ≤ {phrases.rounded(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.name}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []

@@ -151,7 +151,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not row.beats:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    made = f"made with ε = {phrases.number(row.epsilon)}" if row.epsilon < budget else ""
+    made = f"made with ε = {phrases.rounded(row.epsilon)}" if row.epsilon < budget else ""
     return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
@@ -206,7 +206,7 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = phrases.template("page.html").render(
-        c=content, answer=answer, begin=phrases.begin, number=phrases.number, upper=phrases.upper, lower=phrases.lower,
+        c=content, answer=answer, begin=phrases.begin, number=phrases.rounded, upper=phrases.upper, lower=phrases.lower,
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),

@@ -151,7 +151,7 @@ def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
         for facts in (e.facts for e in row.cells):
             for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
                 rounds.setdefault(at, []).append(right)
-        keys = (f"ε = {phrases.number(row.epsilon)}", row.world)
+        keys = (f"ε = {phrases.rounded(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
@@ -167,7 +167,7 @@ def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
     ends = sorted({e.epsilon for e, _ in kept})
     for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
-        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.number(entry.epsilon)}"
+        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.rounded(entry.epsilon)}"
         found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
@@ -245,7 +245,7 @@ def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[chart
     for at, row, line in known:
         if common and row.epsilon not in common:
             continue
-        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.number(row.epsilon)}"
+        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.rounded(row.epsilon)}"
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
         tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", table.METRICS.get(row.metric, row.metric)
