@@ -111,7 +111,7 @@ class PageContent:
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
 
 
-class TableCell(NamedTuple):
+class _TableCell(NamedTuple):
     """The best row made with one level of trust within one ε."""
 
     number: str  # how good it is; ``—`` where no row keeps the ε
@@ -122,15 +122,15 @@ class TableCell(NamedTuple):
     look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
-def table_lines(question: Question) -> list[tuple[Trust, list[TableCell]]]:
+def table_lines(question: Question) -> list[tuple[Trust, list[_TableCell]]]:
     """One line for each level of trust, one cell for each ε of the question."""
     return [(trust, [_cell(question, budget, trust) for budget in question.budgets]) for trust in question.trusts]
 
 
-def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
+def _cell(question: Question, budget: float, trust: Trust) -> _TableCell:
     row = question.at(budget, trust)
     if row is None:
-        return TableCell("—", words="no row keeps it")
+        return _TableCell("—", words="no row keeps it")
     said = []
     top = question.ceiling
     if top is not None:
@@ -152,7 +152,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
     made = f"made with ε = {phrases.rounded(row.epsilon)}" if row.epsilon < budget else ""
-    return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
+    return _TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
 def commands(content: PageContent) -> list[tuple[str, ...]]:
