@@ -32,7 +32,7 @@ _TESTED = {"graph_classification": "graph", "graph_clustering": "graph", "link_p
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
 
 
-class Pick(NamedTuple):
+class _Pick(NamedTuple):
     """What to use."""
 
     row: Line
@@ -110,7 +110,7 @@ class Question:
             why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
         if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
             allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
-            why.append(f"δ = {phrases.number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+            why.append(f"δ = {phrases.rounded(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
         return "; ".join(why)
 
     @property
@@ -132,7 +132,7 @@ class Question:
         return _top([*able, *([self.free] if self.free is not None else [])])
 
     @cached_property
-    def pick(self) -> Pick | None:
+    def pick(self) -> _Pick | None:
         """The smallest ε whose best row has most of what there is to gain; then the least trust that is not worse there.
 
         Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance; of a rare class also as
@@ -148,9 +148,9 @@ class Question:
             return self._picked(self.trusts)
         better = [row for t in self.trusts if (row := self.at(own.budget, t)) is not None and is_worse(own.row, row)]
         better = [row for row in better if row.beats and self.repays(row)]
-        return Pick(_top(better) or own.row, own.budget)
+        return _Pick(_top(better) or own.row, own.budget)
 
-    def _picked(self, trusts: Sequence[Trust]) -> Pick | None:
+    def _picked(self, trusts: Sequence[Trust]) -> _Pick | None:
         """As ``pick`` says, of rows for which people trust so."""
         best = self.at if trusts == (Trust.CURATOR,) else self.within
         cells = [(b, t, row) for b in self.budgets for t in trusts if (row := best(b, t)) is not None]
@@ -166,7 +166,7 @@ class Question:
         here = [c for c in able if c[0] == min(enough)]
         first = max((row for *_, row in here), key=lambda row: row.mean)
         budget, _, row = min((c for c in here if not is_worse(c[2], first)), key=lambda c: c[1].rank)
-        return Pick(row, budget)
+        return _Pick(row, budget)
 
     def repays(self, row: Line) -> bool:
         """Whether a private row is better, by more than chance, than what releases nothing private."""
@@ -327,7 +327,7 @@ def _words() -> Mapping[str, Callable[..., object]]:
     told = {
         "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
         "mean": format_mean,
-        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.number,
+        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.rounded,
         "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip

@@ -1,7 +1,4 @@
-"""What attacks measured: which bounds contradict a proof or a publication, and the words, which stand in ``attacks.txt``.
-
-``among`` is how many lower bounds the whole report shows; 0: those of the given rows.
-"""
+"""What attacks measured: which bounds contradict a proof or a publication, and the words, which stand in ``attacks.txt``."""
 
 import math
 from collections.abc import Sequence
@@ -9,24 +6,24 @@ from statistics import fmean
 
 from fedgraph.audit import one_run
 from fedgraph.report import phrases, table
+from fedgraph.report.sections.base import Section, SectionTable
 from fedgraph.report.table import Line
 from fedgraph.types import counted
 
 _ALPHA = one_run.ONE_RUN_ALPHA
 
 
-def say(part: str, **told: object) -> list[str]:
-    """A part of ``attacks.txt``, a text for each line."""
+def _say(part: str, **told: object) -> list[str]:
     text = phrases.template("attacks.txt", escaped=False).render(
         part=part, alpha=_ALPHA, confidence=f"{1 - _ALPHA:.0%}", count=counted,
-        number=phrases.number, lower=phrases.lower, upper=phrases.upper, **told,
+        number=phrases.rounded, lower=phrases.lower, upper=phrases.upper, **told,
     )  # fmt: skip
     return [line for line in text.splitlines() if line.strip()]
 
 
 def describe(row: Line) -> str:
     """``measured by an attack: …``, with what it rests on."""
-    return say("describe", row=row)[0]
+    return _say("describe", row=row)[0]
 
 
 def closest(rows: Sequence[Line]) -> list[str]:
@@ -36,44 +33,40 @@ def closest(rows: Sequence[Line]) -> list[str]:
         return []
     first, bounds = max(known, key=lambda r: r.epsilon_measured / r.guaranteed), table.num_attack_bounds(rows)
     beside = bounds > sum(r.epsilon_measured is not None for r in rows)
-    return say("closest", row=first, bounds=bounds, beside=beside)
+    return _say("closest", row=first, bounds=bounds, beside=beside)
 
 
-def contradictions(rows: Sequence[Line], among: int = 0) -> list[str]:
+def contradictions(rows: Sequence[Line]) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
-    the truth: what is called a contradiction holds when that probability is divided among all bounds of the report.
+    the truth: what is called a contradiction holds when that probability is divided among the bounds of all rows.
     """
-    bounds, attacked = max(among, table.num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
+    bounds, attacked = max(table.num_attack_bounds(rows), 1), [r for r in rows if r.canaries is not None]
     broken, sound = ([r for r in attacked if table.refuted_among(r, bounds) is is_broken] for is_broken in (True, False))
     by_chance = [r for r in sound if (r.epsilon_measured or 0.0) > r.guaranteed]
     claimed = [r for r in sound if r.epsilon_published is not None]
     refuted = [r for r in claimed if (r.canaries.epsilon(_ALPHA / bounds) or 0.0) > r.epsilon_published]
     named = [(row, one, one.epsilon(_ALPHA / bounds)) for row in rows for one in row.named if one.counts and one.one.comparable]
     named = [(row, one, sure) for row, one, sure in named if sure is not None and sure > row.epsilon_provable]
-    return say("contradictions", broken=broken, by_chance=by_chance, refuted=refuted, named=named, bounds=bounds)
+    return _say("contradictions", broken=broken, by_chance=by_chance, refuted=refuted, named=named, bounds=bounds)
 
 
-def explain(rows: Sequence[Line], among: int = 0) -> list[str]:
-    """First what contradicts a guarantee; then what was attacked, what a bound means, and who is at risk."""
+def section(rows: Sequence[Line]) -> Section:
+    """What attacks found on the rows of a run, what a bound means, and who is at risk; empty where nothing was attacked."""
     attacked = [r.canaries for r in rows if r.canaries is not None]
+    named = sorted(((row, one) for row in rows for one in row.named), key=lambda t: (t[1].one.attack, t[0].epsilon))
     refused: dict[str, set[str]] = {}
     for row in rows:
         for name, why in (row.facts.named.refused if row.facts.named else {}).items():
             refused.setdefault(why, set()).add(f"{name} on {row.method}")
-    said = say(
+    said = _say(
         "explain", attacked=attacked, guesses=sorted({c.guesses for told in attacked for c in told.counts}),
-        bounds=max(among, table.num_attack_bounds(rows)), named=[one for row in rows for one in row.named], refused=refused,
+        bounds=table.num_attack_bounds(rows), named=[one for _, one in named], refused=refused,
         risks=[(row, row.facts.named.risk) for row in rows if row.facts.named and row.facts.named.risk],
     )  # fmt: skip
-    return [*contradictions(rows, among), *said]
-
-
-def by_name(rows: Sequence[Line]) -> list[dict[str, str]]:
-    """What each attack by name found on each row, a line each: (title → text). All its numbers are columns of results.csv."""
-    told = sorted(((row, one) for row in rows for one in row.named), key=lambda t: (t[1].one.attack, t[0].epsilon))
-    return [_found(row, one) for row, one in told]
+    lines = [_found(*one) for one in named]  # all their numbers are columns of results.csv
+    return Section(tuple(said), (SectionTable.of("Attacks by name", lines, *_say("note")),) if lines else ())
 
 
 def _found(row: Line, told: table.Attack) -> dict[str, str]:

@@ -352,7 +352,7 @@ def draw_question(question: Question) -> Panel:
 def _trust_axis(question: Question) -> Panel:
     import altair as alt
 
-    title = f"who is trusted, all with ε ≤ {phrases.number(question.budgets[0])} proven"
+    title = f"who is trusted, all with ε ≤ {phrases.rounded(question.budgets[0])} proven"
     return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
 
 
@@ -410,7 +410,7 @@ def _told(row: Line, scale: int) -> Spec:
         "line": f"{row.name}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.row,
         "method": row.title.split(". ")[0].rstrip("."),
         "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
-        "provable": phrases.upper(row.epsilon_provable, 3), "published": phrases.number(row.epsilon_published, 3),
+        "provable": phrases.upper(row.epsilon_provable, 3), "published": phrases.rounded(row.epsilon_published, 3),
         "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
     }  # fmt: skip
 

@@ -67,10 +67,8 @@ def write_report(
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = table.rows(lines, found)
-    among = table.num_attack_bounds(rows)  # they share one error probability
     parts = [
-        dataclasses.replace(r, among=among, lines=[row for row in rows if (row.task, row.dataset) == (r.label, r.dataset)])
-        for r in records
+        dataclasses.replace(r, lines=[row for row in rows if (row.task, row.dataset) == (r.label, r.dataset)]) for r in records
     ]
     content = page.PageContent(
         rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(records, environment), resolved,
@@ -123,7 +121,7 @@ def _block(question: Question) -> list[str]:
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
-    lines = [["", *(f"ε ≤ {phrases.number(question.budgets[k])}" for k in shown), "without privacy"]]
+    lines = [["", *(f"ε ≤ {phrases.rounded(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.name}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []

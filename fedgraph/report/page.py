@@ -111,7 +111,7 @@ class PageContent:
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
 
 
-class TableCell(NamedTuple):
+class _TableCell(NamedTuple):
     """The best row made with one level of trust within one ε."""
 
     number: str  # how good it is; ``—`` where no row keeps the ε
@@ -122,15 +122,15 @@ class TableCell(NamedTuple):
     look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
-def table_lines(question: Question) -> list[tuple[Trust, list[TableCell]]]:
+def table_lines(question: Question) -> list[tuple[Trust, list[_TableCell]]]:
     """One line for each level of trust, one cell for each ε of the question."""
     return [(trust, [_cell(question, budget, trust) for budget in question.budgets]) for trust in question.trusts]
 
 
-def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
+def _cell(question: Question, budget: float, trust: Trust) -> _TableCell:
     row = question.at(budget, trust)
     if row is None:
-        return TableCell("—", words="no row keeps it")
+        return _TableCell("—", words="no row keeps it")
     said = []
     top = question.ceiling
     if top is not None:
@@ -151,8 +151,8 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not row.beats:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    made = f"made with ε = {phrases.number(row.epsilon)}" if row.epsilon < budget else ""
-    return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
+    made = f"made with ε = {phrases.rounded(row.epsilon)}" if row.epsilon < budget else ""
+    return _TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
 def commands(content: PageContent) -> list[tuple[str, ...]]:
@@ -206,13 +206,14 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = phrases.template("page.html").render(
-        c=content, answer=answer, begin=phrases.begin, number=phrases.number, upper=phrases.upper, lower=phrases.lower,
+        c=content, answer=answer, begin=phrases.begin, number=phrases.rounded, upper=phrases.upper, lower=phrases.lower,
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
         conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
+        attacks=attack_bounds.section(content.every),
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),

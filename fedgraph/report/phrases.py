@@ -48,7 +48,7 @@ def begin(words: str) -> str:
     return (words[:1].upper() if words[:1].isascii() else words[:1]) + words[1:]
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def rounded(value: float | None, digits: int = 3) -> str:
     """A number as tables show it: ``—`` for none and NaN, ``∞`` for ∞.
 
     Args:
@@ -64,16 +64,16 @@ def number(value: float | None, digits: int = 3) -> str:
 def upper(value: float | None, digits: int = 2) -> str:
     """An upper bound ≥ 0 as tables show it: never below the computed one."""
     if value is None or not math.isfinite(value) or value == 0:
-        return number(value, digits)
+        return rounded(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
-    return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+    return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
 def lower(value: float | None, digits: int = 2) -> str:
     """A lower bound as tables show it: never above the computed one."""
     if value is None or not math.isfinite(value):
-        return number(value, digits)
-    return number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
+        return rounded(value, digits)
+    return rounded(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
 
 
 def first(texts: Sequence[str], most: int, between: str = ", ") -> str:

@@ -171,7 +171,7 @@ def _told(run: SavedRun, row: Line) -> _Told:
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
-        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrases.number,
+        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrases.rounded,
         "say": in_words_of,
     }  # fmt: skip
 
@@ -235,7 +235,7 @@ def _measured(row: Line) -> str:
     if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
     plain = row.canaries.epsilon(estimator="counting") or 0.0
-    return found + phrases.fill("sheet", "curves", plain=phrases.number(math.floor(plain * 100) / 100, 2))
+    return found + phrases.fill("sheet", "curves", plain=phrases.rounded(math.floor(plain * 100) / 100, 2))
 
 
 def _utility(run: SavedRun, row: Line) -> Iterator[tuple[str, str]]:

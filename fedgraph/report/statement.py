@@ -38,14 +38,14 @@ def add_up(results: Iterable[Result]) -> str:
 
 def target(row: Line) -> str:
     """The ε that was asked for, in words."""
-    asked = "no budget" if math.isinf(row.epsilon) else f"ε = {phrases.number(row.epsilon)}"
+    asked = "no budget" if math.isinf(row.epsilon) else f"ε = {phrases.rounded(row.epsilon)}"
     return asked + (" (as published)" if row.calibrated_by == "published" else "")
 
 
 def sentences(row: Line) -> tuple[str, ...]:
     """What a row that states a protection promises. It assumes ``row.assumptions``."""
     text = phrases.template("statement.txt", escaped=False).render(
-        row=row, held=row.held, inf=math.inf, bound=phrases.upper, number=phrases.number,
+        row=row, held=row.held, inf=math.inf, bound=phrases.upper, number=phrases.rounded,
         broken=next((e.facts.broken_promise for e in row.cells if e.facts.broken_promise), None),
         clear=[path for path, price in row.paths.items() if math.isinf(price)],
         holders=max(vars(e.facts).get("worst_node_clients", 0) for e in row.cells),

@@ -40,7 +40,7 @@ class _Row:
         name = cell.method if same else f"{cell.method} · {cell.variant}"
         if "published" in {c.calibrated_by for c in self.cells}:
             name += " (as published)"
-        targets = ", ".join(phrases.number(c.epsilon) for c in self.cells)
+        targets = ", ".join(phrases.rounded(c.epsilon) for c in self.cells)
         if self.unreleased or made is None:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.world.words, targets, why, "", "", "", "", "")

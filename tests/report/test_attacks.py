@@ -53,7 +53,7 @@ def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     said = " ".join(statement.sentences(found))
     for part in (f"ε ≥ {phrases.lower(found.epsilon_measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
-    (about,) = attack_bounds.explain([found])
+    (about,) = attack_bounds.section([found]).sentences
     assert "a low value proves nothing" in about
     assert "canaries, seen somewhere" in about
 

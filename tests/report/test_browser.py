@@ -208,7 +208,10 @@ def test_a_mark_tells_what_it_is_and_a_click_goes_to_its_row(browser: Any, page:
     for title in ("row", "method", "result", "ε provable", "ε published", "trust"):
         assert title in said
     webdriver.ActionChains(browser).click(dot).perform()
-    row = browser.find_element("css selector", "table.everything tr.found")
+    until += 20
+    while not (rows := browser.find_elements("css selector", "table.everything tr.found")) and time.monotonic() < until:
+        time.sleep(0.1)
+    (row,) = rows
     assert row.is_displayed()
     assert row.find_element("css selector", "td").text in said
 

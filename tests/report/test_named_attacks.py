@@ -15,7 +15,6 @@ from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, page
-from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.report.table import Line, rows_of
 from tests.results import plain_result
 
@@ -45,15 +44,10 @@ def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) 
     return found
 
 
-def section(found: Line) -> Any:
-    records = SectionRecords("node_classification", "t", "d", {}, found.cells, ({},) * len(found.cells))
-    return build_sections(records)
-
-
 def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     found = row(verdict(99))
-    said = section(found).sentences
-    (said,) = (one for one in said if one.startswith("CONTRADICTION: lira"))
+    (said,) = attack_bounds.contradictions([found])
+    assert said.startswith("CONTRADICTION: lira")
     for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said
     assert page.PageContent([found], "t", "l").sentences[0] == said
@@ -68,8 +62,8 @@ def test_many_bounds_share_the_error() -> None:
 
 def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() -> None:
     found = row(verdict(99, comparable=False, why="another relation", limit=None))
-    told = section(found)
-    assert not any(said.startswith("CONTRADICTION") for said in told.sentences)
+    told = attack_bounds.section([found])
+    assert attack_bounds.contradictions([found]) == []
     (line,) = told.tables[0].rows
     assert line[3].endswith("*")
 
@@ -80,8 +74,6 @@ def test_who_is_at_risk_is_a_distribution() -> None:
         by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
         rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,
     )  # fmt: skip
-    (said,) = (
-        one for one in section(row(verdict(60), risk=risk)).sentences if one.startswith("Who is at risk (v, own-client, ε=1)")
-    )
-    assert "40.00 of 100 nodes LiRA was right whenever it said whether they took part (12.50 with coins drawn anew)" in said
-    assert "with degree (-0.20)" in said
+    said = attack_bounds.section([row(verdict(60), risk=risk)]).sentences[-1]
+    assert said.startswith("Who is at risk: ")
+    assert "v, own-client, ε=1: 40.00 (12.50), mean 0.660, -0.20, +0.10, +0.00" in said

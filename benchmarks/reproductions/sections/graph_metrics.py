@@ -84,7 +84,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             names = (_GED, row.method)
             both = [tuple(_upper(arrays[name, s]["distances"]) for name in names) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
-            rank = phrases.number(float(np.mean(ranks))) if ranks else "—"
+            rank = phrases.rounded(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row.method, s]
@@ -92,7 +92,7 @@ def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
-        kin = phrases.number(float(np.mean(ties))) if ties else "—"
+        kin = phrases.rounded(float(np.mean(ties))) if ties else "—"
         body.append((row.method, format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
@@ -105,7 +105,7 @@ def _edits(rows: Sequence[Line]) -> SectionTable:
             if values(row, f"{name}_median"):
                 told = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = mean_of(row, "pairs_median")
-                share = phrases.number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
+                share = phrases.rounded(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((row.method, name.replace("_", " "), *told, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")

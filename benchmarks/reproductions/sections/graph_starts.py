@@ -93,7 +93,7 @@ def _table(rows: Sequence[Line]) -> SectionTable:
             "lower, % of pairs": _with_error(r, "lower", 100, 1),
             "higher, % of pairs": _with_error(r, "higher", 100, 1),
             "mean GW, noised problem": _with_error(r, "noised_objective"),
-            "iterations": phrases.number(mean_of(r, "iterations"), 1),
+            "iterations": phrases.rounded(mean_of(r, "iterations"), 1),
         }
         for r in sorted(rows, key=lambda r: _facts(r).descents)
     ]

@@ -18,7 +18,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
-from fedgraph.report import attack_bounds, charts, phrases, table
+from fedgraph.report import charts, phrases, table
 from fedgraph.report.table import Line
 from fedgraph.types import counted, in_words_of
 
@@ -75,7 +75,6 @@ class SectionRecords:
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
     artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
-    among: int = 0  # how many lower bounds on ε the whole report shows; 0: those of these cells
     short: bool = False  # whether they come from a run with ``--quick``
 
     lines: Sequence[Line] = ()  # the cells' rows, where they are known
@@ -91,17 +90,9 @@ def build_sections(records: SectionRecords) -> Section:
     if not records.entries:
         return Section()
     modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
-    built = [_of_task(records), *(m.build(records) for m in modules if records.kind in m.KINDS)]
+    own = Section(tuple(_sentences(records)), figures=(*_curves(records), *_maps(records)))
+    built = [own, *(m.build(records) for m in modules if records.kind in m.KINDS)]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
-
-
-def _of_task(records: SectionRecords) -> Section:
-    attacked = attack_bounds.by_name(records.rows)
-    return Section(
-        (*_sentences(records), *attack_bounds.explain(records.rows, records.among)),
-        (SectionTable.of("Attacks by name", attacked, *attack_bounds.say("note")),) if attacked else (),
-        (*_curves(records), *_maps(records)),
-    )
 
 
 def _sentences(records: SectionRecords) -> list[str]:
@@ -160,7 +151,7 @@ def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
         for facts in (e.facts for e in row.cells):
             for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
                 rounds.setdefault(at, []).append(right)
-        keys = (f"ε = {phrases.number(row.epsilon)}", row.world)
+        keys = (f"ε = {phrases.rounded(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
@@ -176,7 +167,7 @@ def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
     ends = sorted({e.epsilon for e, _ in kept})
     for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
-        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.number(entry.epsilon)}"
+        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.rounded(entry.epsilon)}"
         found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
@@ -254,7 +245,7 @@ def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[chart
     for at, row, line in known:
         if common and row.epsilon not in common:
             continue
-        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.number(row.epsilon)}"
+        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.rounded(row.epsilon)}"
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
         tip, metric = f"ε proven {phrases.upper(row.epsilon_provable, 3)}", table.METRICS.get(row.metric, row.metric)

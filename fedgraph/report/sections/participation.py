@@ -260,10 +260,12 @@ def build(records: SectionRecords) -> Section:
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
     facts, one = records.entries[0].facts, records.entries[0].facts.one
+    finite = [e for e in found.epsilons if math.isfinite(e)]
     text = phrases.template("owners.txt", escaped=False).render(
         f=found, kind=records.kind, label=records.label, facts=facts,
-        protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
-        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrases.number,
+        protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)),
+        kept=found.inside(), joined=[(e, best) for e in finite if (best := found.best(e, tuple(JOINED)))],
+        gained=_gained(found), fewest=_FEWEST_SEEDS, count=counted, number=phrases.rounded,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
@@ -286,17 +288,6 @@ def _trainings(records: SectionRecords, clients: int) -> int:
     return len(worlds) - (min(without.values()) if len(without) == clients else 0)
 
 
-def _both_sides(found: ClientChoices) -> list[str]:
-    """What is reached alone, and joined at each finite ε, over everybody's nodes."""
-    kept = found.inside()
-    told = [] if kept is None else [f"alone {100 * (found.value(*kept) or 0):.0f}"]
-    for epsilon in filter(math.isfinite, found.epsilons):
-        if (best := found.best(epsilon, tuple(JOINED))) is not None:
-            value = found.value(best[0], epsilon, best[1]) or 0.0
-            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrases.number(epsilon)}")
-    return told
-
-
 def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[str], list[str]]]:
     """For each finite ε: it, the gain of each client, who gains (most first), who loses (most first)."""
     told = []
@@ -305,11 +296,6 @@ def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[st
             better, worse = (sorted((c for c in gains if s * gains[c] > 0), key=lambda c: -abs(gains[c])) for s in (1, -1))
             told.append((epsilon, gains, better, worse))
     return told
-
-
-def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
-    shown = ", ".join(f"{c} {100 * gains[c]:+.0f}" for c in clients[:2])
-    return shown + (" …" if len(clients) > 2 else "")
 
 
 # ---- letters: is it worth joining for my people, and what could others learn of one of them? ---------------------------
@@ -331,9 +317,9 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
         most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
         tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)),
         joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
-        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrases.number,
+        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrases.rounded,
         hundred=lambda value: f"{100 * value:.0f} of 100", compared=lambda value: _compared(found, client, value, base),
-        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrases.number, told[:-1])), phrases.number(told[-1])))),
+        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrases.rounded, told[:-1])), phrases.rounded(told[-1])))),
         often=lambda price: _in_hundred(price, found.delta),
     )  # fmt: skip
     answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
@@ -418,11 +404,11 @@ def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices
         wide = f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}" if linked and value is not None else ""
         cells.append("—" if value is None else f"{100 * value:.0f}{wide}")
     if shown is not found:
-        return (f"{phrases.number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
+        return (f"{phrases.rounded(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
     price, gain = None if picked is None else found.price(picked[0], epsilon, picked[1], client), found.gain(client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
     learnt = "—" if price is None else _in_hundred(price, found.delta)
-    return (phrases.number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
+    return (phrases.rounded(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
 
 
 def _in_hundred(epsilon: float, delta: float) -> str:
