@@ -35,8 +35,7 @@ from functools import cache
 
 import numpy as np
 
-from fedgraph.methods import dpar, local_dp
-from fedgraph.methods.sage_node import published as sage
+from fedgraph.methods import dpar, local_dp, sage_node
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, rdp
 from fedgraph.privacy.accounting.accountant import price
@@ -287,12 +286,12 @@ def _gap_node_rows() -> list[Claim]:
 def sage_rows() -> list[Claim]:
     """One node-level setting (10 neighbours, one layer) and the two edge-level mechanisms."""
     nodes, batch, steps, degree, sigma, delta = 90000, 10000, 100, 10, 60.0, 1e-5
-    touched = sage.claimed_sage_subgraphs(degree, 1)
-    claimed = sage.claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta)
+    touched = sage_node.claimed_subgraphs(degree, 1)
+    claimed = sage_node.claimed_epsilon(sigma, batch, nodes, touched, steps, delta)
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "T": steps, "K": degree, "layers": 1, "k": touched}
     inputs["sigma / C"] = sigma
     bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
-    released = sage.claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
+    released = sage_node.claimed_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
     node_level = (
         ("1 layer, without replacement as accounted", price(bounded, delta).epsilon,
          "holds under promised-degree only; provable is the same bound by loss distributions"),

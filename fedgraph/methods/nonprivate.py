@@ -36,13 +36,11 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
-from fedgraph import learning
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError
-from fedgraph.learning import fitting, own_models, require_short_network_shape, walks
+from fedgraph.learning import fitting, own_models
 from fedgraph.methods import base
-from fedgraph.methods.base import Plan, PlanInbox, State
-from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Unbounded, Unit, Unprotected
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
@@ -78,7 +76,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     # nodes of a separate test graph over training nodes, at most 1; 1 if the training graph is asked, or the size is unknown
@@ -163,7 +161,7 @@ class Params(Settings):
 
                 networks.require_callable_network(self.model, self.arguments)
             else:
-                require_short_network_shape(self.model, self.arguments)
+                learning.require_short_network_shape(self.model, self.arguments)
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
@@ -187,7 +185,7 @@ class Params(Settings):
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
 
 
-Planned: TypeAlias = Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 _PROBATION, _FAR = 100, 2.0  # steps before a candidate may stop early; standard errors below the best with which it does
@@ -353,7 +351,7 @@ def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
+def answering(state: base.State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or before that the one in training."""
     if "members" not in state.model:
         return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
@@ -364,14 +362,14 @@ def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
 
 def _phase(
     plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
-) -> State[PhaseTraining]:
+) -> base.State[PhaseTraining]:
     fresh = fitting.start_fitting(shape_of(plan, candidate), seed_of_step(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
-    return State(place.broadcast(fresh.vector, fresh.moments), own)
+    return base.State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
-def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
+def server(plan: Planned, state: base.State[PhaseTraining], inbox: base.PlanInbox) -> base.State[PhaseTraining]:
     """Averages the messages, judges the model, and goes on with the phase or begins the next one."""
     model, place = state.model, PhasePlace.of(state.model)
     training = state.memory
@@ -394,7 +392,7 @@ def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> Stat
     hopeless = count > 0 and place.steps >= _PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
-        return State(after.broadcast(mean, moments), training)
+        return base.State(after.broadcast(mean, moments), training)
     return _next(plan, training, place, bool(masked))
 
 
@@ -422,7 +420,7 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
     return training.in_phase.accuracy < best - _FAR * _standard_error(best, count)
 
 
-def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:
+def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> base.State[PhaseTraining]:
     if place.refits:
         members, at = list(training.members), training.fitted
         members[at] = replace(members[at], parameters=training.last)
@@ -447,7 +445,7 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
     return _refit(plan, training) if plan.params.refit and not masked else _over(training)
 
 
-def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
+def _refit(plan: Planned, training: PhaseTraining) -> base.State[PhaseTraining]:
     while training.fitted < len(training.members) and not training.members[training.fitted].updates:
         training = replace(training, fitted=training.fitted + 1)
     if training.fitted == len(training.members):
@@ -455,17 +453,17 @@ def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
     return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
 
 
-def _over(training: PhaseTraining) -> State[PhaseTraining]:
+def _over(training: PhaseTraining) -> base.State[PhaseTraining]:
     members = training.members
     place = PhasePlace(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))
     if len(members) > 1:
         model["members"] = np.array([[m.candidate for m in members], [m.parameters.size for m in members]], dtype=np.int64)
-    return State(model, training)
+    return base.State(model, training)
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """The graph of one client, with caches of what is computed from it."""
 
     graph: Graph  # of the client
@@ -474,7 +472,7 @@ class Work:
     # (seed, refits, fold) → the labels that train and those that validate; the latest only
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     # (seed, fold) → the graph on which nodes validate; the latest only
-    thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
+    thinned: dict[tuple[int, int], _Work] = field(default_factory=dict)
     # labels that train → rows with the labels of neighbours; the latest only
     heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
 
@@ -493,7 +491,7 @@ class Work:
         return self.heard[key]
 
 
-def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+def _message_of(plan: Planned, work: _Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
     """What client ``number`` sends, one float64 vector whose parts add up over clients.
 
     Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
@@ -528,7 +526,7 @@ def _scores_of(
     found, alpha = fitting.score_after_fitting(network, parameters, given), plan.made.candidates[index].alpha
     if alpha == 1:
         return found
-    return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
+    return learning.walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
 
 
 def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
@@ -557,7 +555,7 @@ def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, 
 
 
 def _trained(
-    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
+    plan: Planned, work: _Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """(parameters, moments, number of labelled nodes) after a round, the first two times the third; float64."""
     params, place = plan.params, PhasePlace.of(model)
@@ -570,7 +568,7 @@ def _trained(
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 
 
-def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: PhasePlace, number: int) -> Work:
+def _like_asked(plan: Planned, work: _Work, validation: np.ndarray, place: PhasePlace, number: int) -> _Work:
     """The graph on which validation nodes are judged, with as few edges per node as the graph that will be asked.
 
     A separate test graph has few of its nodes' neighbours. So here only edges among validation nodes and a share of the other
@@ -584,11 +582,11 @@ def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: PhaseP
         thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
         thin.eliminate_zeros()
         work.thinned.clear()
-        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.rows, work.networks)
+        work.thinned[key] = _Work(replace(work.graph, adjacency=thin), work.rows, work.networks)
     return work.thinned[key]
 
 
-def _network(plan: Planned, work: Work, index: int) -> learning.Network:
+def _network(plan: Planned, work: _Work, index: int) -> learning.Network:
     if index not in work.networks:
         work.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
     return work.networks[index]
@@ -598,12 +596,12 @@ _TOO_FEW = (
     f"Fewer than {_CEILING_FEW} validation nodes cannot tell networks apart: this row may lie below a plain "
     "network. Compare with one, or label more nodes."
 )
-_IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+_IN_CLEAR = privacy.Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One unprotected release per client and round, at ε = ∞ whatever the budget is."""
-    assumed = (Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
+    assumed = (privacy.Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
     if params.model == _CHOSEN and "features" not in params.model_fields_set:
         if not isinstance(facts, base.ClearFacts):
             raise PrivacyError("model: ceiling counts entries of private rows: give base.ClearFacts, or write features")
@@ -614,14 +612,16 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     known = facts.public_graph if facts.public == "test-graph" else None
     share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
-    made = Made(share, candidates, *params.divided(labelled, tried))
+    made = _Made(share, candidates, *params.divided(labelled, tried))
     refits = min(params.members, tried) if params.refit and params.validation else 0
     rounds = (tried * made.folds + refits) * params.rounds
-    event = Unprotected("parameters are sent without noise")
+    event = privacy.Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
     notes = (note,) if params.model == _CHOSEN else ()
-    guarantee = base.guarantee_from_public_facts(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(rounds, (PlannedRelease("model", Unbounded(), _IN_CLEAR, event, range(rounds)),), 1)
+    guarantee = base.guarantee_from_public_facts(facts, privacy.Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(
+        rounds, (privacy.PlannedRelease("model", privacy.Unbounded(), _IN_CLEAR, event, range(rounds)),), 1
+    )
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
@@ -630,11 +630,13 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[PhaseTraining]:
     return _phase(plan, PhaseTraining(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(subgraph.graph, plan.params.features)
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
+    return _Work(subgraph.graph, plan.params.features)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """Trains locally and judges the broadcast model on validation nodes (``_message_of``)."""
     return {"update": desk.release("model", _message_of(plan, work, model, desk.client))}
 
@@ -650,7 +652,9 @@ def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np
     return candidates_together(found)
 
 
-def tuned(plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator) -> base.State[PhaseTraining]:
+def _tuned(
+    plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator
+) -> base.State[PhaseTraining]:
     """The state with the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [_tuned_weights(plan, index, parameters, graph, rng) for index, parameters in answering(state)]
     return replace(state, model={**state.model, "parameters": np.concatenate(own)})
@@ -671,8 +675,8 @@ def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
 
 
 _FEWER = {"rounds": 3, "local_epochs": 3}
-OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
-    units=(Unit.NODE,),
+OFFERS: base.Offers[Params, _Made, _Work, PhaseTraining] = base.Offers(
+    units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
         base.MethodSituation("inductive", settings=_FEWER),
@@ -685,6 +689,6 @@ OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     private_test_nodes=True,  # nothing is protected, so a test node may be asked in any setting
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
-    tuned=tuned,
+    tuned=_tuned,
     says=_says,
 )

@@ -13,10 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph import privacy
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import PublicTrainingSteps, aggregation, gcn, graphsage
 from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
@@ -91,7 +90,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int32 [m, 2], the client's edges, u < v: in its own numbering, or in global ids where cut edges are shared."""
-    aggregation.require_simple(subgraph.graph.adjacency)
+    learning.aggregation.require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
@@ -116,8 +115,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     edges = np.concatenate(parts)
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    how = PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
-    train = gcn.train_gcn_scores if p.network == "gcn" else graphsage.train_graphsage_scores
+    how = learning.PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
+    train = learning.gcn.train_gcn_scores if p.network == "gcn" else learning.graphsage.train_graphsage_scores
     scores = train(plan.made, adjacency, p.hidden, how, np.random.default_rng(state.memory.seed))
     return base.State({}, Memory(state.memory.seed, scores, adjacency if adjacency.nnz <= _KEPT else None))
 

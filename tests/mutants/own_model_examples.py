@@ -19,7 +19,7 @@ from fedgraph.learning.own_networks import contents, example_gradients, isolatio
 from fedgraph.learning.own_networks.example_gradients import NetworkExamples
 from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.methods import own_model
-from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
+from fedgraph.methods.base import Budget, Plan, PlanStreams, examples
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
 from fedgraph.privacy.accounting import mixture
 from fedgraph.types import Graph, Subgraph
@@ -213,8 +213,8 @@ def _cap_after_sampling() -> list[tuple[object, str, object]]:
 
 
 def _counted_once() -> list[tuple[object, str, object]]:
-    honest = occurrences.rule
-    return [(occurrences, "rule", lambda *how: replace(honest(*how), others=1))]
+    honest = examples.rule
+    return [(examples, "rule", lambda *how: replace(honest(*how), others=1))]
 
 
 def _reads_whoever_is_there() -> list[tuple[object, str, object]]:
