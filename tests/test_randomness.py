@@ -48,8 +48,7 @@ SEEDED = {
     "methods/progap_edge.py _grown": AFTER,
     "methods/sage_edge.py server": AFTER,
     "methods/link_clear.py encoder_rows": CLEAR,
-    "methods/nonprivate.py _message_of": CLEAR,
-    "methods/nonprivate.py _like_asked": CLEAR,
+    "methods/nonprivate.py _divided": CLEAR,
     "methods/nonprivate.py seed_of_step": CLEAR,
 }
 

@@ -134,11 +134,6 @@ def claimed_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, del
     return math.exp(brentq(gap, math.log(0.1), math.log(1e4), xtol=1e-10))
 
 
-def claimed_total_epsilon(sampled: float, epsilon_pr: float, epsilon_sgd: float) -> float:
-    """q'·(ε_pr + ε_sgd)."""
-    return sampled * (epsilon_pr + epsilon_sgd)
-
-
 _DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
 _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
@@ -303,7 +298,7 @@ def _published_epsilon(sizes: _Sizes, noise: _StageNoise, delta: float) -> float
             each += sizes.top / noise.values if noise.values else 0.0
         choice = _all_vectors(each, half_delta, sizes.cap)
     sgd = claimed_sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
-    return claimed_total_epsilon(sizes.amplified, choice, sgd)
+    return sizes.amplified * (choice + sgd)
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:

@@ -18,7 +18,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import learning, privacy
-from fedgraph.errors import RuntimeFailure
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
@@ -131,9 +130,7 @@ def _after_hop(plan: Planned, memory: _Memory) -> base.State[_Memory]:
 
 def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    memory, classifier = state.memory, state.memory.classifier
-    if classifier is None:
-        raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
+    memory, classifier = state.memory, base.require_received(plan, state.memory.classifier)
     inputs = [memory.encoded.own, *memory.sent[1:]]
     if plan.made.new_nodes:
         inputs = [public.encode_after(memory.encoded.parameters, _encoder(plan.params), graph)]

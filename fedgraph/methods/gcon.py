@@ -142,13 +142,6 @@ def _regulariser(params: Params, least: float) -> float:
     return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
 
 
-def prior(params: Params, num_classes: int) -> np.ndarray:
-    """Θ₀, [s·c, c]: it reads every part of a row of Z as class scores."""
-    loss = learning.ObjectiveLoss(params.loss, num_classes, params.width)
-    objective = learning.LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
-    return objective.centre(len(params.steps) * num_classes)
-
-
 @dataclass(frozen=True, eq=False)
 class Memory:
     """What the server remembers."""
@@ -172,11 +165,6 @@ def _rows_of_public(attributes: Graph, params: Params) -> Memory:
     encoded = public.encode(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
     return Memory(encoded.parameters, mean, _scaled(encoded.own, mean))
-
-
-def rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
-    """X of the nodes of another public graph with the same features, float64 [n, h]."""
-    return _scaled(public.encode_after(memory.parameters, _encoder(params), graph), memory.mean)
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
@@ -232,10 +220,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Trains the encoder and broadcasts its rows X of all nodes, of norm at most 1. No edge is read."""
-    memory = _rows_of_public(plan.made.attributes, plan.params)
-    if plan.params.release == "nothing":
-        return base.State({"theta": prior(plan.params, plan.facts.num_classes)}, memory)
-    return base.State({"rows": memory.rows}, memory)
+    params, classes = plan.params, plan.facts.num_classes
+    memory = _rows_of_public(plan.made.attributes, params)
+    if params.release != "nothing":
+        return base.State({"rows": memory.rows}, memory)
+    loss = learning.ObjectiveLoss(params.loss, classes, params.width)
+    nobody = learning.LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
+    return base.State({"theta": nobody.centre(len(params.steps) * classes)}, memory)  # Θ₀
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
@@ -277,18 +268,13 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     if plan.made.own_edges:
         steps = tuple(min(m, 1) for m in steps)
     else:
-        rows = rows_of_new(state.memory, params, graph)
+        rows = _scaled(public.encode_after(state.memory.parameters, _encoder(params), graph), state.memory.mean)
     capped = walks.capped_matrix(graph.adjacency, params.cap)
     return walks.rows_after(capped, rows, steps, params.restart) @ state.model["theta"]
 
 
-def _reads(plan: Planned) -> base.MethodReads:
-    """What an answer reads: its own edges, or the public test graph."""
-    return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
-
-
 OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
     units=(privacy.Unit.EDGE,),
-    reads=_reads,
+    reads=lambda plan: base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
 )

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, torch, torch_device
 from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
@@ -50,13 +50,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if facts.public_attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.FEATURES_LABELS_PUBLIC)
-    shown = privacy.PlannedRelease(
-        "edges",
-        privacy.Unbounded(),
-        privacy.Disclose("no privacy was asked for"),
-        privacy.Unprotected("edges in clear"),
-        range(1),
-    )
+    clear = privacy.Disclose("no privacy was asked for"), privacy.Unprotected("edges in clear")
+    shown = privacy.PlannedRelease("edges", privacy.Unbounded(), *clear, range(1))
     guarantee = base.guarantee_from_public_facts(facts, privacy.Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
     return base.Plan("link_clear", params, facts, guarantee, base.PlanSchedule(1, (shown,), 1), facts.public_attributes)
 
@@ -87,11 +82,9 @@ def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> 
 def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], inner products of the encoder's rows, or weighted counts of shared neighbours."""
     memory = state.memory
-    if memory.graph is None:
-        raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return adamic_adar(memory.graph.adjacency, pairs)
+    return adamic_adar(base.require_received(plan, memory.graph).adjacency, pairs)
 
 
 def adamic_adar(adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:

@@ -227,7 +227,7 @@ def _hops(plan: Planned, rows: np.ndarray) -> list[np.ndarray]:
     return np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)
 
 
-def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+def _likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
     """float64 [m, d], columns that describe pairs by the rows of their ends; d depends only on K and the widths.
 
     From features: the cosine for every two hops. From random rows: the inner products that count paths (hops 1·1: shared
@@ -236,11 +236,11 @@ def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.
     hops: float32 [n, w] each, of hop 0 (public) to hop K. split: number of the w columns that come from features. pairs:
     int64 [m, 2].
     """
-    parts = [_likenesses(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
+    parts = [_of_block(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
     return np.concatenate(parts)
 
 
-def _likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+def _of_block(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
     one, two, last = pairs[:, 0], pairs[:, 1], len(hops)
     columns: list[np.ndarray] = []
     if split:
@@ -269,7 +269,7 @@ def _random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], the columns of pairs by the rows of ``model``, on the scale of random pairs."""
     return links.LinkScale(model["centre"], model["spread"]).apply(
-        likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
+        _likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
     )
 
 
@@ -280,7 +280,7 @@ def _random(plan: Planned) -> np.ndarray:
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[_Memory]:
     """The state with all rows so far; for a sum the scale of random pairs, for steps the scorer after the last hop."""
     if plan.params.decoder == "sum":
-        scale = links.LinkScale.of_random(likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
+        scale = links.LinkScale.of_random(_likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, _Memory())
     if hops < plan.params.hops:
         return base.State({"rows": rows}, _Memory())

@@ -5,18 +5,15 @@ weighted by labelled nodes. Adam's moments travel with the parameters and are av
 restarted goes on where the federation is. One client is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) does not train. In every round clients
-report the broadcast model's accuracy and loss there, on a graph with as few edges per node as a separate test graph. A
-candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
-ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and those within a standard error
-of the best answer together. A candidate two standard errors below the best after 100 steps stops. With ``refit`` the chosen
-ones are trained again on all training nodes, for as many rounds as were best; not so with a validation mask of the split, as in
-published work.
+report the broadcast model's accuracy and loss there, on a graph with as few edges per node as a separate test graph. Training
+ends after ``patience`` rounds without a better accuracy or loss, and the best round counts. With ``refit`` the network is then
+trained again on all training nodes, for as many rounds; not so with a validation mask of the split, as in published work.
 
-**Phases.** A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates train
-with the first fold. Those within two standard errors of the best go on to the next fold, until one is left or all folds are
-used. Results of a candidate are added up over folds, round by round, so that one number of rounds is chosen on all validation
-nodes together: a choice on 150 nodes follows chance. The last phases train the chosen ones on all training nodes. Rounds that
-are left when phases end early pass with empty messages.
+**Phases.** ``model: ceiling`` trains each candidate of a small grid. A phase is the training of one candidate while one fold
+validates, at most ``rounds`` rounds; a candidate two standard errors below the best after 100 steps stops. All candidates train
+with the first fold, those within two standard errors of the best also with the next one, until one is left or all folds are
+used. Results are added up over folds, round by round: a choice on 150 nodes follows chance. Those within a standard error of
+the best answer together, each trained again in a last phase. Rounds that are left pass with empty messages.
 
 **The training graph at inference.** Inductive: the model reads only the test graph. Transductive: the whole graph, which is the
 asked graph. If nodes ask, one candidate of ``model: ceiling`` also reads the labels of their neighbours, as a private row may
@@ -312,10 +309,6 @@ class PhasePlace:
         place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
 
-    def step_seed(self, client: int, step: int) -> int:
-        """The seed of the dropout of one step of a client."""
-        return seed_of_step(self.seed, client, self.candidate, step, *_later(self.fold))
-
 
 def shape_of(plan: Planned, index: int) -> learning.NetworkShape:
     """The shape of the network of candidate ``index``."""
@@ -467,12 +460,10 @@ class _Work:
     """The graph of one client, with caches of what is computed from it."""
 
     graph: Graph  # of the client
-    rows: fitting.FittingScaling  # how feature rows are scaled
+    rows: learning.FittingScaling  # how feature rows are scaled
     networks: dict[int, learning.Network] = field(default_factory=dict)  # candidate → network; its parameters are broadcast
-    # (seed, refits, fold) → the labels that train and those that validate; the latest only
-    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    # (seed, fold) → the graph on which nodes validate; the latest only
-    thinned: dict[tuple[int, int], _Work] = field(default_factory=dict)
+    # (seed, refits, fold) → what ``_divided`` returns; the latest only
+    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray, _Work]] = field(default_factory=dict)
     # labels that train → rows with the labels of neighbours; the latest only
     heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
 
@@ -490,33 +481,65 @@ class _Work:
             self.heard[key] = fitting.prepare_fitting_inputs(self.graph, self.rows, training)
         return self.heard[key]
 
+    def network(self, plan: Planned, index: int) -> learning.Network:
+        """The network of candidate ``index``."""
+        if index not in self.networks:
+            self.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
+        return self.networks[index]
+
+
+def _divided(plan: Planned, work: _Work, place: PhasePlace, number: int) -> tuple[np.ndarray, np.ndarray, _Work]:
+    """(labels that train, labels that validate, what is asked about the latter) in a phase of client ``number``.
+
+    A separate test graph has few of its nodes' neighbours. So validation nodes are asked on a graph with as few edges per node:
+    only edges among them and a share of the other nodes, drawn once, are kept.
+    """
+    key = (place.seed, place.refits, place.fold)
+    if key in work.divided:
+        return work.divided[key]
+    graph, labels = work.graph, work.graph.labels
+    training, validation, asked = labels, np.full_like(labels, -1), work
+    if not place.refits:
+        drawn = np.random.default_rng([place.seed, number]).random(labels.size)
+        training, validation = divide_labels(graph, plan.made.validation, drawn, place.fold)
+        if plan.made.share < 1 and (validation >= 0).any():
+            others = np.random.default_rng([place.seed, number, 1]).random(labels.size) < plan.made.share
+            kept = sp.diags_array((others | (validation >= 0)).astype(graph.adjacency.dtype))
+            thin = sp.csr_array(kept @ graph.adjacency @ kept)
+            thin.eliminate_zeros()
+            asked = _Work(replace(graph, adjacency=thin), work.rows, work.networks)
+    work.divided.clear()
+    work.divided[key] = training, validation, asked
+    return work.divided[key]
+
 
 def _message_of(plan: Planned, work: _Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    """What client ``number`` sends, one float64 vector whose parts add up over clients.
+    """What client ``number`` sends after its steps, one float64 vector whose parts add up over clients.
 
     Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
     loss and number of validation nodes of the broadcast model; and 1 if the client has a validation mask of the split, else 0.
     """
-    place = PhasePlace.of(model)
+    params, place = plan.params, PhasePlace.of(model)
     if not place.going:
         return np.zeros(1)
-    key = (place.seed, place.refits, place.fold)
-    if key not in work.divided:
-        work.divided.clear()
-        labels = work.graph.labels
-        work.divided[key] = labels, np.full_like(labels, -1)
-        if not place.refits:
-            drawn = np.random.default_rng([place.seed, number]).random(labels.size)
-            work.divided[key] = divide_labels(work.graph, plan.made.validation, drawn, place.fold)
-    training, validation = work.divided[key]
+    candidate = plan.made.candidates[place.candidate]
+    training, validation, asked = _divided(plan, work, place, number)
     judged = np.zeros(3)
     if (validation >= 0).any():
-        asked, index = _like_asked(plan, work, validation, place, number), place.candidate
-        given, network = asked.read_by(plan.made.candidates[index], training), _network(plan, asked, index)
-        judged = count_validation(_scores_of(plan, index, network, model["parameters"], asked.graph, given), validation)
-    vector, moments, weight = _trained(plan, work, model, training, number)
-    masked = 0.0 if work.graph.validation is None else 1.0
-    return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
+        given, network = asked.read_by(candidate, training), asked.network(plan, place.candidate)
+        scores = _scores_of(plan, place.candidate, network, model["parameters"], asked.graph, given)
+        judged = count_validation(scores, validation)
+
+    def seed_of(step: int) -> int:
+        return seed_of_step(place.seed, number, place.candidate, step, *_later(place.fold))
+
+    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
+    before = fitting.FittingProgress(model["parameters"], model["moments"])
+    network, given = work.network(plan, place.candidate), work.read_by(candidate, training)
+    after = fitting.continue_fitting(network, given, training, before, how, seed_of)
+    weight, masked = float((training >= 0).sum()), float(work.graph.validation is not None)
+    sums = (after.vector.astype(np.float64) * weight, after.moments.astype(np.float64).ravel() * weight)
+    return np.concatenate((*sums, [weight], judged, [masked]))
 
 
 def _scores_of(
@@ -552,44 +575,6 @@ def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, 
 
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may read all others
     return own_models.choose_steps(descended, answers, shared, graph.labels, rng)
-
-
-def _trained(
-    plan: Planned, work: _Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """(parameters, moments, number of labelled nodes) after a round, the first two times the third; float64."""
-    params, place = plan.params, PhasePlace.of(model)
-    candidate = plan.made.candidates[place.candidate]
-    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
-    before = fitting.FittingProgress(model["parameters"], model["moments"])
-    network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
-    after = fitting.continue_fitting(network, given, training, before, how, lambda step: place.step_seed(number, step))
-    weight = float((training >= 0).sum())
-    return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
-
-
-def _like_asked(plan: Planned, work: _Work, validation: np.ndarray, place: PhasePlace, number: int) -> _Work:
-    """The graph on which validation nodes are judged, with as few edges per node as the graph that will be asked.
-
-    A separate test graph has few of its nodes' neighbours. So here only edges among validation nodes and a share of the other
-    nodes, drawn once, are kept.
-    """
-    if plan.made.share == 1:
-        return work
-    if (key := (place.seed, place.fold)) not in work.thinned:
-        drawn = np.random.default_rng([place.seed, number, 1]).random(validation.size)
-        kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
-        thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
-        thin.eliminate_zeros()
-        work.thinned.clear()
-        work.thinned[key] = _Work(replace(work.graph, adjacency=thin), work.rows, work.networks)
-    return work.thinned[key]
-
-
-def _network(plan: Planned, work: _Work, index: int) -> learning.Network:
-    if index not in work.networks:
-        work.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
-    return work.networks[index]
 
 
 _TOO_FEW = (
