@@ -348,9 +348,9 @@ class Params(Settings):
     batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
     batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
     learning_rate: float = Field(0.005, gt=0, description="step size")
-    optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
+    optimiser: ClassVar[Literal["adam"]] = "adam"  # rule that follows the noisy gradients
     local_steps: ClassVar[str] = "auto"  # steps per round: all of them, 1 if federated
-    propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
+    propagation_steps: ClassVar[int] = 2  # P, power iterations at inference
 
 
 _IN_CLEAR = privacy.Disclose("no noise was asked for")

@@ -36,7 +36,7 @@ class Params(node_caps.NodeCapSettings):
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     steps: int = Field(60, ge=1, description="gradient steps of the encoder, and again of the classifier")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
-    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    momentum: ClassVar[float] = 0.9  # heavy ball, at the server
     averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
 
 

@@ -53,7 +53,7 @@ class Params(Settings):
     hidden: int = Field(32, ge=1, description="hidden units")
     epochs: int = Field(100, ge=1, description="Adam steps")
     learning_rate: float = Field(0.01, gt=0, description="Adam step size")
-    weight_decay: float = Field(1e-3, ge=0, description="L2 penalty")
+    weight_decay: ClassVar[float] = 1e-3  # L2 penalty
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ class Params(Settings):
     memory_gb: float = Field(2.0, gt=0, description="memory the perturbed graph may take, in GB")
     epochs: int = Field(100, ge=1, description="Adam steps")
     training_rate: ClassVar[float] = 0.01  # Adam step size
-    weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
+    weight_decay: ClassVar[float] = 5e-4  # L2 weight
 
     @property
     def protects(self) -> privacy.Relation:

@@ -65,7 +65,7 @@ class Params(Settings):
     steps: int = Field(60, ge=1, description="gradient steps")
     sampling_rate: float = Field(1.0, gt=0, le=1, description="q, probability that a node is in a batch; 1: all of them")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
-    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum")
+    momentum: ClassVar[float] = 0.9  # heavy ball
     averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
