@@ -351,16 +351,10 @@ def local_rows() -> list[Claim]:
     """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
     n, h, delta = 18, 16, 1e-5
     epsilon = 1 / n
-    m = local_dp.claimed_entries(epsilon, n * h)
-    inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
-    literal, per_row = (
-        local_dp.claimed_encoder_event(epsilon, m, n, True),
-        local_dp.claimed_encoder_event(epsilon, m, n, False),
-    )
-    softmax, box = (
-        local_dp.claimed_code_event(epsilon, n, h, True),
-        local_dp.claimed_code_event(epsilon, n, h, False),
-    )
+    kinds = (("multi-bit-total", True), ("multi-bit", True), ("gaussian-as-coded", True), ("gaussian-as-coded", False))
+    encoders = [local_dp.EncoderSettings(kind, epsilon, "epsilon", h, simplex) for kind, simplex in kinds]  # type: ignore[arg-type]
+    literal, per_row, softmax, box = (encoder.of_graph(n)[1] for encoder in encoders)
+    inputs: dict[str, float | str] = {"n": n, "h": h, "m": 1, "epsilon": epsilon}  # one bit, since ε < 2.18
     cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
         ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),
         ("Algorithm 1, m bits of each row", per_row, 0.0, epsilon, "m·n bits of ε/(mn) each"),

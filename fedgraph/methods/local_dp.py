@@ -48,37 +48,10 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 
-def claimed_entries(epsilon: float, num_entries: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
-
-    epsilon: ε > 0, finite, else ``PrivacyError``. num_entries: d ≥ 1.
-    """
+def _most_bits(epsilon: float, num_entries: int) -> int:
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3)."""
     privacy.require_positive("epsilon", epsilon)
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
-
-
-def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> privacy.Event:
-    """The price of Algorithm 1 at ε/(m·n) per bit.
-
-    epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
-    reading); else m bits in each row. ``PrivacyError`` if a number is out of its range.
-    """
-    privacy.require_positive("epsilon", epsilon)
-    if num_sampled < 1 or num_rows < 1:
-        raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
-    return privacy.MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
-
-
-def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> privacy.Event:
-    """The price of H + N(0, noise_std²), with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
-
-    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. ``PrivacyError`` if a number
-    is out of its range.
-    """
-    privacy.require_positive("noise_std", noise_std)
-    if num_columns < 1 or num_rows < 1:
-        raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
-    return privacy.Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
 
 
 _EncoderReleaseKind = Literal["rows", "mean", "labels"]
@@ -102,7 +75,7 @@ class _PooledEncoder:
     epsilon: float  # ε of one release; ∞: in clear
     mu: float  # μ of one release, if it is Gaussian
     width: int  # c, entries of the vector
-    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
+    bits: int | None = None  # m, entries that are sent; None: by ``_most_bits``
 
     def of_client(self) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of one graph's release."""
@@ -118,7 +91,7 @@ class _PooledEncoder:
                 privacy.KaryResponse(self.epsilon, self.width),
                 privacy.RandomizedResponse(self.epsilon, self.width),
             )
-        m = min(self.bits, self.width) if self.bits is not None else claimed_entries(self.epsilon, self.width)
+        m = min(self.bits, self.width) if self.bits is not None else _most_bits(self.epsilon, self.width)
         return simplex, privacy.MultiBitEncoder(self.epsilon / m, m), privacy.MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
@@ -167,7 +140,7 @@ class EncoderSettings:
     rule: _EncoderRule  # ``epsilon``, or ``1/n`` of it for a graph of n nodes
     width: int  # h, numbers per node
     softmax: bool  # whether rows are probability vectors
-    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
+    bits: int | None = None  # m, entries that are sent; None: by ``_most_bits``
 
     def epsilon_of(self, num_nodes: int) -> float:
         """ε_n of a graph of this size."""
@@ -179,14 +152,15 @@ class EncoderSettings:
             return _NO_ENCODING, privacy.Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
         if self.encoder == "gaussian-as-coded":
-            return privacy.GaussianNoise(epsilon), claimed_code_event(epsilon, num_nodes, self.width, self.softmax)
+            moves = math.sqrt(2 * num_nodes if self.softmax else num_nodes * self.width)  # Δ₂
+            return privacy.GaussianNoise(epsilon), privacy.Gaussian(epsilon / moves)
         in_total = self.encoder == "multi-bit-total"
         available = num_nodes * self.width if in_total else self.width
-        m = min(self.bits, available) if self.bits is not None else claimed_entries(epsilon, available)
+        m = min(self.bits, available) if self.bits is not None else _most_bits(epsilon, available)
         if self.encoder == "multi-bit-node":
             return privacy.MultiBitEncoder(epsilon / m, m), privacy.MultiBit(epsilon / m, m * num_nodes)
-        event = claimed_encoder_event(epsilon, m, num_nodes, in_total)
-        return privacy.MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
+        each = epsilon / (m * num_nodes)
+        return privacy.MultiBitEncoder(each, m, in_total), privacy.MultiBit(each, m * (1 if in_total else num_nodes))
 
     def of_client(self, sizes: Sequence[int]) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of the release of a client with graphs of these sizes."""
@@ -221,11 +195,6 @@ def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
     if len(gaussian) == len(events):
         return privacy.blocks.worst_gaussian(gaussian)
     return privacy.blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
-
-
-def _part_of(mechanism: privacy.NoiseMechanism, index: int) -> privacy.NoiseMechanism:
-    """The mechanism of graph ``index`` of the client."""
-    return mechanism.parts[index] if isinstance(mechanism, privacy.PerBlock) else mechanism
 
 
 _UPDATE = privacy.Disclose("plain FedAvg: the change of the parameters")
@@ -730,11 +699,9 @@ def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.
         return pooled.read(received)
     if not plan.params.rectify:
         return received
-    parts = privacy.blocks.split(received, plan.made.sizes[client])
-    made = [_part_of(mechanism, i) for i in range(len(parts))]
-    return np.concatenate(
-        [m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)]
-    )
+    own = mechanism.parts if isinstance(mechanism, privacy.PerBlock) else (mechanism,)  # of each graph
+    parts = zip(own, privacy.blocks.split(received, plan.made.sizes[client]), strict=True)
+    return np.concatenate([m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in parts])
 
 
 @dataclass(frozen=True, eq=False)
