@@ -272,7 +272,7 @@ def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseTraining:
+class _Training:
     """What the server remembers."""
 
     seed: int  # of all random draws
@@ -288,7 +288,7 @@ class PhaseTraining:
 
 
 @dataclass(frozen=True)
-class PhasePlace:
+class _Place:
     """The state of the phases, which is broadcast."""
 
     candidate: int  # the candidate that is trained
@@ -299,7 +299,7 @@ class PhasePlace:
     fold: int = 0  # the part of the training nodes that validates
 
     @classmethod
-    def of(cls, model: Mapping[str, np.ndarray]) -> PhasePlace:
+    def of(cls, model: Mapping[str, np.ndarray]) -> _Place:
         """The place in a broadcast model."""
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
@@ -344,27 +344,25 @@ def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def answering(state: base.State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
+def answering(state: base.State[_Training]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or before that the one in training."""
     if "members" not in state.model:
-        return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
+        return [(_Place.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
     parts = np.split(state.model["parameters"], np.cumsum(sizes)[:-1])
     return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
 
 
-def _phase(
-    plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
-) -> base.State[PhaseTraining]:
+def _phase(plan: Planned, training: _Training, candidate: int, *, refits: bool = False, fold: int = 0) -> base.State[_Training]:
     fresh = fitting.start_fitting(shape_of(plan, candidate), seed_of_step(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
-    place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
+    place = _Place(candidate, 0, training.seed, refits, going=True, fold=fold)
     return base.State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
-def server(plan: Planned, state: base.State[PhaseTraining], inbox: base.PlanInbox) -> base.State[PhaseTraining]:
+def server(plan: Planned, state: base.State[_Training], inbox: base.PlanInbox) -> base.State[_Training]:
     """Averages the messages, judges the model, and goes on with the phase or begins the next one."""
-    model, place = state.model, PhasePlace.of(state.model)
+    model, place = state.model, _Place.of(state.model)
     training = state.memory
     if not place.going:
         return state
@@ -395,7 +393,7 @@ def _least(plan: Planned, count: float) -> int:
     return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 
-def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> PhaseTraining:
+def _noted(training: _Training, found: BestCandidate, row: np.ndarray) -> _Training:
     """Notes a round: a better rank or a lower loss gives the phase new patience."""
     better = found.beats(training.in_phase)
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
@@ -405,7 +403,7 @@ def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> Ph
     return replace(training, in_phase=in_phase, curve=curve, waited=waited, lowest=min(training.lowest, found.loss))
 
 
-def _is_behind(training: PhaseTraining, count: float) -> bool:
+def _is_behind(training: _Training, count: float) -> bool:
     """Whether the candidate in training is ``_FAR`` standard errors (of ``count`` validation nodes) below the best one."""
     if not training.tried or training.in_phase is None:
         return False
@@ -413,11 +411,11 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
     return training.in_phase.accuracy < best - _FAR * _standard_error(best, count)
 
 
-def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> base.State[PhaseTraining]:
+def _next(plan: Planned, training: _Training, place: _Place, masked: bool) -> base.State[_Training]:
     if place.refits:
         members, at = list(training.members), training.fitted
         members[at] = replace(members[at], parameters=training.last)
-        return _refit(plan, replace(training, members=tuple(members), fitted=at + 1))
+        return _refitted(plan, replace(training, members=tuple(members), fitted=at + 1))
     ended, tried = training.in_phase, dict(training.tried)
     if ended is not None:
         curve, before = np.array(training.curve), tried.get(place.candidate)
@@ -431,24 +429,17 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
     chosen = candidates_within(tried, NEAR_CANDIDATES)[: plan.params.members]
-    if not chosen:
-        last = BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)
-        return _over(replace(training, members=(last,)))
-    training = replace(training, members=tuple(tried[c].best for c in chosen))
-    return _refit(plan, training) if plan.params.refit and not masked else _over(training)
+    members = [tried[c].best for c in chosen] or [BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)]
+    fitted = 0 if plan.params.refit and not masked else len(members)
+    return _refitted(plan, replace(training, members=tuple(members), fitted=fitted))
 
 
-def _refit(plan: Planned, training: PhaseTraining) -> base.State[PhaseTraining]:
-    while training.fitted < len(training.members) and not training.members[training.fitted].updates:
-        training = replace(training, fitted=training.fitted + 1)
-    if training.fitted == len(training.members):
-        return _over(training)
-    return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
-
-
-def _over(training: PhaseTraining) -> base.State[PhaseTraining]:
+def _refitted(plan: Planned, training: _Training) -> base.State[_Training]:
+    """The phase that trains the next member again, or the end, where the members answer."""
     members = training.members
-    place = PhasePlace(members[0].candidate, 0, training.seed, refits=False, going=False)
+    if left := [at for at in range(training.fitted, len(members)) if members[at].updates]:
+        return _phase(plan, replace(training, fitted=left[0]), members[left[0]].candidate, refits=True)
+    place = _Place(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))
     if len(members) > 1:
         model["members"] = np.array([[m.candidate for m in members], [m.parameters.size for m in members]], dtype=np.int64)
@@ -488,7 +479,7 @@ class _Work:
         return self.networks[index]
 
 
-def _divided(plan: Planned, work: _Work, place: PhasePlace, number: int) -> tuple[np.ndarray, np.ndarray, _Work]:
+def _divided(plan: Planned, work: _Work, place: _Place, number: int) -> tuple[np.ndarray, np.ndarray, _Work]:
     """(labels that train, labels that validate, what is asked about the latter) in a phase of client ``number``.
 
     A separate test graph has few of its nodes' neighbours. So validation nodes are asked on a graph with as few edges per node:
@@ -519,7 +510,7 @@ def _message_of(plan: Planned, work: _Work, model: Mapping[str, np.ndarray], num
     Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
     loss and number of validation nodes of the broadcast model; and 1 if the client has a validation mask of the split, else 0.
     """
-    params, place = plan.params, PhasePlace.of(model)
+    params, place = plan.params, _Place.of(model)
     if not place.going:
         return np.zeros(1)
     candidate = plan.made.candidates[place.candidate]
@@ -610,9 +601,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[PhaseTraining]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Training]:
     everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, PhaseTraining(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
+    return _phase(plan, _Training(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
@@ -626,7 +617,7 @@ def client(
     return {"update": desk.release("model", _message_of(plan, work, model, desk.client))}
 
 
-def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[_Training], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, by all networks that answer."""
     found = []
     for index, parameters in answering(state):
@@ -637,15 +628,13 @@ def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np
     return candidates_together(found)
 
 
-def _tuned(
-    plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator
-) -> base.State[PhaseTraining]:
+def _tuned(plan: Planned, state: base.State[_Training], graph: Graph, rng: np.random.Generator) -> base.State[_Training]:
     """The state with the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [_tuned_weights(plan, index, parameters, graph, rng) for index, parameters in answering(state)]
     return replace(state, model={**state.model, "parameters": np.concatenate(own)})
 
 
-def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
+def _says(plan: Planned, state: base.State[_Training]) -> tuple[str, ...]:
     members, tried, steps = state.memory.members, state.memory.tried, plan.params.local_epochs
     if plan.params.model != _CHOSEN or not tried:
         return ()
@@ -660,7 +649,7 @@ def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
 
 
 _FEWER = {"rounds": 3, "local_epochs": 3}
-OFFERS: base.Offers[Params, _Made, _Work, PhaseTraining] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, _Training] = base.Offers(
     units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
