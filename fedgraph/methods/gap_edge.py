@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import learning, privacy
+from fedgraph.errors import RuntimeFailure
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
@@ -69,6 +70,7 @@ _ALL_HOPS = (
 
 
 prepare, client = noisy_hops.prepare, noisy_hops.client
+_Classifier: TypeAlias = public.PublicTrainingClassifier | learning.HopNetworkShape
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class _Memory:
     seed: int  # of the classifier
     encoded: public.PublicTrainingEncoded  # the encoder, and its rows of all nodes
     sums: tuple[np.ndarray, ...] = ()  # noisy sums as received, [n, h] each
-    classifier: public.PublicTrainingClassifier | learning.HopNetworkShape | None = None  # None before the last hop
+    classifier: _Classifier | None = None  # None before the last hop
 
     @property
     def sent(self) -> list[np.ndarray]:
@@ -117,7 +119,7 @@ def _after_hop(plan: Planned, memory: _Memory) -> base.State[_Memory]:
         return base.State({"rows": sent[-1]}, memory)
     inputs, labels, classes = [memory.encoded.own, *sent[1:]], plan.made.attributes.labels, plan.facts.num_classes
     rng, widths = np.random.default_rng(memory.seed), (*((p.classifier,) if p.classifier else ()), classes)
-    chosen: learning.HopNetworkShape | public.PublicTrainingClassifier
+    chosen: _Classifier
     if p.encoder == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
@@ -130,7 +132,9 @@ def _after_hop(plan: Planned, memory: _Memory) -> base.State[_Memory]:
 
 def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    memory, classifier = state.memory, base.require_received(plan, state.memory.classifier)
+    memory, classifier = state.memory, state.memory.classifier
+    if classifier is None:
+        raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
     inputs = [memory.encoded.own, *memory.sent[1:]]
     if plan.made.new_nodes:
         inputs = [public.encode_after(memory.encoded.parameters, _encoder(plan.params), graph)]

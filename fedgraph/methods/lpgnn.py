@@ -26,6 +26,7 @@ from pydantic import Field
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
+from fedgraph.learning import train_on_noisy_graph
 from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
@@ -177,7 +178,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     channel = learning.NoisyGraphChannel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = learning.PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
     labels, hops = base.require_received(plan, memory.labels), params.feature_hops
-    return learning.train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
+    return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
 
 
 OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
