@@ -367,6 +367,9 @@ class _Made:
     noise: _StageNoise  # the multipliers of both stages
 
 
+Planned: TypeAlias = base.Plan[Params, _Made]
+
+
 def _sizes_of(params: Params, facts: base.PublicFacts, budget: base.Budget) -> _Sizes:
     """The numbers of a run, from public facts. ``ScenarioError`` if K exceeds the candidates or q' is no share."""
     central = facts.num_clients == 1
@@ -513,9 +516,7 @@ def scaled(graph: Graph, scaling: str) -> Graph:
     return dataclasses.replace(graph, features=learning.unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(
-    plan: base.Plan[Params, _Made], graph: Graph, streams: base.PlanStreams, desk: privacy.Desk
-) -> learning.AggregatedRows:
+def choose(plan: Planned, graph: Graph, streams: base.PlanStreams, desk: privacy.Desk) -> learning.AggregatedRows:
     """The rows to train on: samples, chooses neighbours through the desk, and limits mentions and columns."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -557,12 +558,7 @@ def _view(
 
 
 def _choices(
-    plan: base.Plan[Params, _Made],
-    view: Graph,
-    sources: np.ndarray,
-    holding: np.ndarray,
-    public: np.random.Generator,
-    desk: privacy.Desk,
+    plan: Planned, view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: privacy.Desk
 ) -> tuple[np.ndarray, np.ndarray]:
     """(indices, weights), [S, K] each. Rows of sources that hold no data are noise: they pass the desk as zeros."""
     params = plan.params
@@ -586,7 +582,7 @@ def _choices(
     return np.array(chosen), np.array(_passed(desk, "weights", values))
 
 
-def _unprotected(plan: base.Plan[Params, _Made], view: Graph, sources: np.ndarray, desk: privacy.Desk) -> sp.csr_array:
+def _unprotected(plan: Planned, view: Graph, sources: np.ndarray, desk: privacy.Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
     rows = walks.approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
@@ -641,9 +637,6 @@ class Memory:
 
 
 _NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
-
-
-Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:

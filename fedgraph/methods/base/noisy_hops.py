@@ -75,12 +75,7 @@ class _Memory(Protocol):
 
 
 def plan_for(
-    method: str,
-    params: _P,
-    facts: base.PublicFacts,
-    budget: base.Budget,
-    notes: tuple[str, ...] = (),
-    code: str = "code",
+    method: str, params: _P, facts: base.PublicFacts, budget: base.Budget, notes: tuple[str, ...] = (), code: str = "code"
 ) -> base.Plan[_P, Made]:
     """The plan of a method: every hop, priced at Δ₂ = √2 for an undirected edge (published: Δ = 1).
 
@@ -130,12 +125,7 @@ def prepare(plan: base.Plan[_Asked, object], subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: base.Plan[_Asked, object],
-    work: Work,
-    model: base.Model,
-    round_: int,
-    streams: base.PlanStreams,
-    desk: privacy.Desk,
+    plan: base.Plan[_Asked, object], work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation with a row for every node)."""
     return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
