@@ -33,7 +33,7 @@ import yaml
 import fedgraph
 from fedgraph import data
 from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, own_network, rooted
-from fedgraph.methods.base import occurrences
+from fedgraph.methods.base import examples
 
 _SCENARIO = Path(__file__).parents[1] / "scenarios" / "own_model.yaml"
 _SHAPE = {"hidden_channels": 64, "num_layers": 2}
@@ -198,8 +198,8 @@ def noise(people: int = 1600, steps: int = 100) -> None:
     """Noise over the clip that some ways of reading neighbours ask for, at δ = 1/people."""
     print("mentions,cap,ε = 1,ε = 8")
     for mentions, cap, degree in ((0, "all", 0), (10, "all", 0), (10, "promised", 100), (100, "all", 0)):
-        rule = occurrences.rule(cap, degree, mentions, 1, 0.2, False, people)
-        needed = [occurrences.noise_multiplier(rule, steps, epsilon, 1 / people)[0] for epsilon in (1.0, 8.0)]
+        rule = examples.rule(cap, degree, mentions, 1, 0.2, False, people)
+        needed = [examples.noise_multiplier(rule, steps, epsilon, 1 / people)[0] for epsilon in (1.0, 8.0)]
         print(f"{mentions},{cap}{f' {degree}' * (degree > 0)}," + ",".join(f"{one:.1f}" for one in needed))
 
 

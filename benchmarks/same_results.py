@@ -29,9 +29,9 @@ _ROOT = Path(__file__).parents[1]
 _RUN = """
 import sys
 from fedgraph import run
-from fedgraph.methods.base import plan
+from fedgraph.methods.base import Plan
 if sys.argv.pop(1) == "same":
-    plan.Plan.fingerprint = plan.Plan.shared_fingerprint = property(lambda plan: "")
+    Plan.fingerprint = Plan.shared_fingerprint = property(lambda plan: "")
 sys.exit(run.main(sys.argv[1:]))
 """
 

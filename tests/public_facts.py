@@ -51,7 +51,7 @@ def public_facts(
     colluders: int = 1,
     answering: int | None = None,
 ) -> PublicFacts:
-    """The records of ``methods.base.public_facts`` from loose values: nothing is derived, and membership is given."""
+    """The records of ``methods.base.PublicFacts`` from loose values: nothing is derived, and membership is given."""
     return PublicFacts(
         num_nodes=num_nodes, num_features=num_features, num_classes=num_classes, clients=clients, graphs=graphs, viewer=viewer,
         members=members, membership_from_edges=False, membership_from_labels=False, holdings=holdings,

@@ -201,7 +201,7 @@ def test_every_room_has_its_line_in_the_document() -> None:
 def test_the_guide_for_contributors_names_all_that_a_method_offers() -> None:
     text = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     offers = next(
-        n for n in tree(ROOT / "methods" / "base" / "method_offers.py") if isinstance(n, ast.ClassDef) and n.name == "Offers"
+        n for n in tree(ROOT / "methods" / "base" / "contract.py") if isinstance(n, ast.ClassDef) and n.name == "Offers"
     )
     fields = [n.target.id for n in offers.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
     assert len(fields) > 10

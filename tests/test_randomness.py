@@ -44,12 +44,11 @@ SEEDED = {
     "methods/gap_edge.py _after_hop": AFTER,
     "attacks/base/evidence/local_dp.py _settings": AFTER,
     "methods/lpgnn.py predict": AFTER,
-    "methods/own_model/__init__.py _after_hop": AFTER,
+    "methods/own_model.py _after_hop": AFTER,
     "methods/progap_edge.py _grown": AFTER,
     "methods/sage_edge.py server": AFTER,
     "methods/link_clear.py encoder_rows": CLEAR,
-    "methods/nonprivate.py _message_of": CLEAR,
-    "methods/nonprivate.py _like_asked": CLEAR,
+    "methods/nonprivate.py _divided": CLEAR,
     "methods/nonprivate.py seed_of_step": CLEAR,
 }
 

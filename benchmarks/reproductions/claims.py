@@ -35,8 +35,7 @@ from functools import cache
 
 import numpy as np
 
-from fedgraph.methods import dpar, local_dp
-from fedgraph.methods.sage_node import published as sage
+from fedgraph.methods import dpar, local_dp, sage_node
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, rdp
 from fedgraph.privacy.accounting.accountant import price
@@ -287,12 +286,12 @@ def _gap_node_rows() -> list[Claim]:
 def sage_rows() -> list[Claim]:
     """One node-level setting (10 neighbours, one layer) and the two edge-level mechanisms."""
     nodes, batch, steps, degree, sigma, delta = 90000, 10000, 100, 10, 60.0, 1e-5
-    touched = sage.claimed_sage_subgraphs(degree, 1)
-    claimed = sage.claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta)
+    touched = sage_node.claimed_subgraphs(degree, 1)
+    claimed = sage_node.claimed_epsilon(sigma, batch, nodes, touched, steps, delta)
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "T": steps, "K": degree, "layers": 1, "k": touched}
     inputs["sigma / C"] = sigma
     bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
-    released = sage.claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
+    released = sage_node.claimed_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
     node_level = (
         ("1 layer, without replacement as accounted", price(bounded, delta).epsilon,
          "holds under promised-degree only; provable is the same bound by loss distributions"),
@@ -351,16 +350,10 @@ def local_rows() -> list[Claim]:
     """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
     n, h, delta = 18, 16, 1e-5
     epsilon = 1 / n
-    m = local_dp.claimed_entries(epsilon, n * h)
-    inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
-    literal, per_row = (
-        local_dp.claimed_encoder_event(epsilon, m, n, True),
-        local_dp.claimed_encoder_event(epsilon, m, n, False),
-    )
-    softmax, box = (
-        local_dp.claimed_code_event(epsilon, n, h, True),
-        local_dp.claimed_code_event(epsilon, n, h, False),
-    )
+    kinds = (("multi-bit-total", True), ("multi-bit", True), ("gaussian-as-coded", True), ("gaussian-as-coded", False))
+    encoders = [local_dp.EncoderSettings(kind, epsilon, "epsilon", h, simplex) for kind, simplex in kinds]  # type: ignore[arg-type]
+    literal, per_row, softmax, box = (encoder.of_graph(n)[1] for encoder in encoders)
+    inputs: dict[str, float | str] = {"n": n, "h": h, "m": 1, "epsilon": epsilon}  # one bit, since ε < 2.18
     cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
         ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),
         ("Algorithm 1, m bits of each row", per_row, 0.0, epsilon, "m·n bits of ε/(mn) each"),

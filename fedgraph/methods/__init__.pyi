@@ -7,8 +7,10 @@ from . import local_dp as local_dp
 from . import lpgnn as lpgnn
 from . import nonprivate as nonprivate
 from . import sage_edge as sage_edge
+from .base import AnyMethodOffers as AnyMethodOffers
 from .base import Budget as Budget
 from .base import ClearFacts as ClearFacts
+from .base import MethodGradientReader as MethodGradientReader
 from .base import MethodReads as MethodReads
 from .base import Plan as Plan
 from .base import PlanInbox as PlanInbox
@@ -24,12 +26,10 @@ from .base import client_path as client_path
 from .base import column_ranks as column_ranks
 from .base import method_kinds as method_kinds
 from .base import noisy_hops as noisy_hops
+from .base import require_received as require_received
 from .base import seen as seen
 from .base.column_ranks import ColumnRanks as ColumnRanks
 from .base.method_kinds import EmbedderMethodMade as EmbedderMethodMade
 from .base.method_kinds import EmbedderMethodMemory as EmbedderMethodMemory
 from .base.method_kinds import EmbedderMethodPlan as EmbedderMethodPlan
-from .base.method_offers import AnyMethodOffers as AnyMethodOffers
-from .base.method_offers import MethodGradientReader as MethodGradientReader
-from .base.plan import require_received as require_received
 from .base.seen import FEW_SEEN_CLIENTS as FEW_SEEN_CLIENTS

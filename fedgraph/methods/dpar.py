@@ -52,10 +52,9 @@ from scipy.special import logsumexp
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import aggregated_rows, layouts, own_models, unit_matrix_rows, walks
+from fedgraph.learning import aggregated_rows, walks
 from fedgraph.methods import base
-from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, gradient_std
-from fedgraph.privacy import amplification, calibrate, events, rdp, require_positive, sensitivity
+from fedgraph.privacy import events, require_positive
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")
@@ -79,16 +78,16 @@ def claimed_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> flo
     return math.sqrt(2 * math.log(1.25 / each_delta)) / each
 
 
-def claimed_em_epsilon(base: float, top: int, delta: float) -> float:
+def _em_epsilon(base: float, top: int, delta: float) -> float:
     """ε of the one-shot Gumbel top-k with scale Δ/base by the corollary; base: half of the bounded range of one pick."""
     slope = math.tanh(base)
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
 
 
 def claimed_em_base(epsilon: float, top: int, delta: float) -> float:
-    """The base with which ``claimed_em_epsilon`` is ``epsilon``; the Gumbel scale is then Δ/base."""
+    """The base with which ``_em_epsilon`` is ``epsilon``; the Gumbel scale is then Δ/base."""
     require_positive("epsilon", epsilon)
-    return float(brentq(lambda b: claimed_em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
+    return float(brentq(lambda b: _em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
 
 
 def _moments(noise_multiplier: float, sampling_rate: float) -> privacy.ArrayField:
@@ -96,7 +95,7 @@ def _moments(noise_multiplier: float, sampling_rate: float) -> privacy.ArrayFiel
 
     There ``privacy.rdp.of_poisson_row`` interpolates between whole orders, an upper bound with up to 1 % more noise.
     """
-    whole = rdp.of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
+    whole = privacy.rdp.of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
     if sampling_rate == 1:
         return np.concatenate([_FRACTIONS / (2 * noise_multiplier**2), whole])
     x = np.linspace(-12 * noise_multiplier, _FRACTIONS[-1] + 12 * noise_multiplier, _POINTS)
@@ -133,11 +132,6 @@ def claimed_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, del
         return math.log(claimed_sgd_epsilon(math.exp(log_sigma), sampling_rate, steps, delta) / epsilon)
 
     return math.exp(brentq(gap, math.log(0.1), math.log(1e4), xtol=1e-10))
-
-
-def claimed_total_epsilon(sampled: float, epsilon_pr: float, epsilon_sgd: float) -> float:
-    """q'·(ε_pr + ε_sgd)."""
-    return sampled * (epsilon_pr + epsilon_sgd)
 
 
 _DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
@@ -223,8 +217,8 @@ def _whole(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
 @lru_cache(maxsize=1024)
 def _as_provable(sizes: _Sizes, epsilon: float, delta: float, split: float) -> _StageNoise:
     """Noise whose composed price is at most ε: stage 1 has the share ``split`` of the inner budget, stage 2 the rest."""
-    share = split * amplification.epsilon_before(epsilon, sizes.amplified)
-    inner_delta = amplification.delta_before(delta, sizes.amplified)
+    share = split * privacy.amplification.epsilon_before(epsilon, sizes.amplified)
+    inner_delta = privacy.amplification.delta_before(delta, sizes.amplified)
 
     def first(multiplier: float) -> _StageNoise:
         if sizes.kind == "gm":
@@ -239,8 +233,10 @@ def _as_provable(sizes: _Sizes, epsilon: float, delta: float, split: float) -> _
             noise = first(multiplier)
             return privacy.Composed((_choices_event(sizes, noise), _values_event(sizes, noise)))
 
-        chosen = first(calibrate.noise_multiplier_of(cost, share, inner_delta))
-    sgd = calibrate.noise_multiplier_of(lambda m: _whole(sizes, _StageNoise(chosen.choice, chosen.values, m)), epsilon, delta)
+        chosen = first(privacy.calibrate.noise_multiplier_of(cost, share, inner_delta))
+    sgd = privacy.calibrate.noise_multiplier_of(
+        lambda m: _whole(sizes, _StageNoise(chosen.choice, chosen.values, m)), epsilon, delta
+    )
     return _StageNoise(chosen.choice, chosen.values, sgd)
 
 
@@ -270,7 +266,7 @@ def _as_published(sizes: _Sizes, epsilon: float, delta: float, split: float) -> 
     return _StageNoise(choice, values, claimed_sgd_multiplier(asked, *how))
 
 
-def _least_share(sizes: _Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
+def _least_share(sizes: _Sizes, candidates: int, budget: base.Budget) -> tuple[float, str]:
     """(share of the budget, why): the smallest of ``_SHARES`` at which an entry at the clip stands out; the first if none does.
 
     It stands out if the clip is at least the expected largest noise on ``candidates`` empty entries (Gumbel b·ln n, Gaussian
@@ -298,11 +294,11 @@ def _published_epsilon(sizes: _Sizes, noise: _StageNoise, delta: float) -> float
         if sizes.kind == "gm":
             each = math.sqrt(2 * math.log(1.25 / each_delta)) / noise.choice
         else:
-            each = claimed_em_epsilon(1 / noise.choice, sizes.top, each_delta)
+            each = _em_epsilon(1 / noise.choice, sizes.top, each_delta)
             each += sizes.top / noise.values if noise.values else 0.0
         choice = _all_vectors(each, half_delta, sizes.cap)
     sgd = claimed_sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
-    return claimed_total_epsilon(sizes.amplified, choice, sgd)
+    return sizes.amplified * (choice + sgd)
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
@@ -352,9 +348,9 @@ class Params(Settings):
     batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
     batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
     learning_rate: float = Field(0.005, gt=0, description="step size")
-    optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
+    optimiser: ClassVar[Literal["adam"]] = "adam"  # rule that follows the noisy gradients
     local_steps: ClassVar[str] = "auto"  # steps per round: all of them, 1 if federated
-    propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
+    propagation_steps: ClassVar[int] = 2  # P, power iterations at inference
 
 
 _IN_CLEAR = privacy.Disclose("no noise was asked for")
@@ -363,7 +359,7 @@ _MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the 
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     layout: learning.Layout  # of the parameters
@@ -371,7 +367,10 @@ class Made:
     noise: _StageNoise  # the multipliers of both stages
 
 
-def _sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> _Sizes:
+Planned: TypeAlias = base.Plan[Params, _Made]
+
+
+def _sizes_of(params: Params, facts: base.PublicFacts, budget: base.Budget) -> _Sizes:
     """The numbers of a run, from public facts. ``ScenarioError`` if K exceeds the candidates or q' is no share."""
     central = facts.num_clients == 1
     if params.sampled == "auto":
@@ -497,7 +496,7 @@ def _of_neighbours(params: Params, sizes: _Sizes, found: _StageNoise, private: b
 
 
 def _of_training(
-    params: Params, facts: PublicFacts, sizes: _Sizes, found: _StageNoise, private: bool
+    params: Params, facts: base.PublicFacts, sizes: _Sizes, found: _StageNoise, private: bool
 ) -> tuple[privacy.PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Clients share noise only if each step is summed."""
     rounds = range(sizes.rounds)
@@ -506,18 +505,18 @@ def _of_training(
         return privacy.PlannedRelease("model", privacy.Unbounded(), _IN_CLEAR, event, rounds), 1
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
-        std, min_clients = gradient_std(found.sgd, params.clip, facts)
+        std, min_clients = base.gradient_std(found.sgd, params.clip, facts)
     event = _round_steps(sizes, found.sgd)
-    bound = privacy.ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
+    bound = privacy.ClippedSum(params.clip, facts.num_nodes, privacy.sensitivity.kernel_name(aggregated_rows.clipped_sum))
     return privacy.PlannedRelease("model", bound, privacy.GaussianNoise(std), event, rounds), min_clients
 
 
 def scaled(graph: Graph, scaling: str) -> Graph:
     """``graph`` with feature rows of unit norm, or as they are."""
-    return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
+    return dataclasses.replace(graph, features=learning.unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> aggregated_rows.AggregatedRows:
+def choose(plan: Planned, graph: Graph, streams: base.PlanStreams, desk: privacy.Desk) -> aggregated_rows.AggregatedRows:
     """The rows to train on: samples, chooses neighbours through the desk, and limits mentions and columns."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -559,12 +558,7 @@ def _view(
 
 
 def _choices(
-    plan: Plan[Params, Made],
-    view: Graph,
-    sources: np.ndarray,
-    holding: np.ndarray,
-    public: np.random.Generator,
-    desk: privacy.Desk,
+    plan: Planned, view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: privacy.Desk
 ) -> tuple[np.ndarray, np.ndarray]:
     """(indices, weights), [S, K] each. Rows of sources that hold no data are noise: they pass the desk as zeros."""
     params = plan.params
@@ -588,7 +582,7 @@ def _choices(
     return np.array(chosen), np.array(_passed(desk, "weights", values))
 
 
-def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: privacy.Desk) -> sp.csr_array:
+def _unprotected(plan: Planned, view: Graph, sources: np.ndarray, desk: privacy.Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
     rows = walks.approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
@@ -611,7 +605,7 @@ class Batches:
     of the run. fixed: whether groups are fixed. round_: the first step is that of this round.
     """
 
-    def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: _Sizes, fixed: bool, round_: int) -> None:
+    def __init__(self, parts: Sequence[tuple[int, base.PlanStreams]], found: _Sizes, fixed: bool, round_: int) -> None:
         self._found, self._fixed = found, fixed
         self._coins = [(size, streams.generator("batches")) for size, streams in parts]
         self._step = round_ * found.local_steps
@@ -626,7 +620,7 @@ class Batches:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """What a client prepares."""
 
     graph: Graph  # of the client, with the features as the learner sees them
@@ -643,9 +637,6 @@ class Memory:
 
 
 _NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
-
-
-Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -679,7 +670,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = (
         base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, privacy.Assumption.SAMPLE_SECRET)
     )
-    made = Made(learning.Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
+    made = _Made(learning.Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
     # a round's gradient of a union of clients is the sum of theirs if each node is one row, in batches by coins
     alone = params.variant == "features" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
@@ -694,12 +685,12 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({"parameters": plan.made.layout.start(rng)}, _NEW)
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(scaled(subgraph.graph, plan.params.features))
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
+    return _Work(scaled(subgraph.graph, plan.params.features))
 
 
 def client(
-    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """Chooses neighbours in round 0; in every round takes ``local_steps`` noisy gradient steps from the broadcast model.
 
@@ -744,18 +735,18 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
     features = scaled(graph, plan.params.features).features
-    scores = layouts.logits(plan.made.layout, state.model["parameters"], learning.FeatureMatrix(features))
+    scores = learning.layouts.logits(plan.made.layout, state.model["parameters"], learning.FeatureMatrix(features))
     return walks.personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
-def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
+def _tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """The state with the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = learning.FeatureMatrix(scaled(graph, plan.params.features).features)
-    own = own_models.tune(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    own = learning.own_models.tune(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
     units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
@@ -764,5 +755,5 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("inductive", (privacy.Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
     ),
     ignores_budget={"variant": "none"},
-    tuned=tuned,
+    tuned=_tuned,
 )

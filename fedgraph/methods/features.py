@@ -26,10 +26,8 @@ from scipy.special import softmax
 
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.learning import descents, layouts, mean_field, own_models, per_sample, projection, torch, walks
+from fedgraph.learning import mean_field, projection, torch
 from fedgraph.methods import base
-from fedgraph.methods.base import PublicFacts, gradient_std
-from fedgraph.privacy import calibrate, gaussian, sensitivity
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("abadi2016deep")
@@ -80,7 +78,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts; every ``auto`` is a number here."""
 
     layout: learning.Layout  # layout of the parameters
@@ -111,15 +109,15 @@ class Memory:
     count: int = 0  # iterates in the mean; 0 before averaging begins, when it is the latest iterate
 
 
-def _signal_of(facts: PublicFacts, mu: float, relation: privacy.Relation) -> float:
+def _signal_of(facts: base.PublicFacts, mu: float, relation: privacy.Relation) -> float:
     """s = n·μ of the merged update: noise of separate clients adds up, and replacing costs twice."""
-    _, min_clients = gradient_std(1.0, 1.0, facts)
+    _, min_clients = base.gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     each = min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
     return facts.num_train * (facts.cohort / facts.num_clients) * each
 
 
-def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
+def _make(params: Params, facts: base.PublicFacts, strength: float, private: bool) -> _Made:
     """Layout, directions, curvature, and every ``auto`` as a number. strength: s. private: whether ε is finite."""
     public = facts.public_graph if params.projection != "none" else None
     logistic = params.model == "logistic"
@@ -139,7 +137,7 @@ def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> 
     steps = params.steps if params.steps != "auto" else steps
     rate = params.learning_rate if params.learning_rate != "auto" else rate
     likeness = params.likeness if params.likeness != "auto" else 0.5 if strength >= _FAINT else 1.0
-    return Made(layout, basis, pairs, curvature, clip, steps, rate, likeness)
+    return _Made(layout, basis, pairs, curvature, clip, steps, rate, likeness)
 
 
 def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothing_public: bool) -> tuple[int, float, float]:
@@ -147,7 +145,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
     if newton:
         return 60, 1.0, 0.5
     if logistic and nothing_public:
-        return descents.full_width(strength)
+        return learning.descents.full_width(strength)
     steps = int(np.clip(round(20 + strength / 60), 20, 100))
     if logistic:
         return steps, 8.0 if private else 16.0, 0.5 if strength < 1e4 else 1.0
@@ -181,14 +179,14 @@ _ASSUMED = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.UNTUNED, privac
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """What a client prepares."""
 
     x: learning.FeatureMatrix  # rows that the learner reads
     labels: torch.Tensor  # int64 [n], −1: unknown
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -196,22 +194,22 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation = privacy.Relation(params.relation)
     mu, as_published = math.inf, budget.calibrated_by == "published"
     if budget.private and as_published:
-        mu = gaussian.moments_mu(budget.epsilon, budget.delta)
+        mu = privacy.gaussian.moments_mu(budget.epsilon, budget.delta)
     elif budget.private:
-        mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        mu = 1.0 / privacy.calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     strength = _signal_of(facts, mu, relation)
-    made = make(params, facts, strength, budget.private)
+    made = _make(params, facts, strength, budget.private)
     steps = made.steps
-    bound = privacy.ClippedSum(made.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    bound = privacy.ClippedSum(made.clip, facts.num_nodes, privacy.sensitivity.kernel_name(learning.per_sample.clipped_sum))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
         multiplier = math.sqrt(steps) / mu
         if not as_published:
-            multiplier = calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
-        std, min_clients = base.gradient_std(multiplier, sensitivity.l2(bound, relation), facts)
+            multiplier = privacy.calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
+        std, min_clients = base.gradient_std(multiplier, privacy.sensitivity.l2(bound, relation), facts)
         mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
-        published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
+        published = privacy.gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     assumed = (*_ASSUMED, *base.assume_public_facts(facts))
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps, (privacy.PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
@@ -223,16 +221,16 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=learning.torch_device()))
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
+    return _Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=learning.torch_device()))
 
 
 def client(
-    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
-    exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
+    exact = partial(learning.per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
     return {"gradient": desk.release("model", exact)}
 
 
@@ -260,13 +258,15 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     private test node is answered from its own row alone.
     """
     params, basis = plan.params, plan.made.basis
-    scores = layouts.logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
+    scores = learning.layouts.logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
     if plan.facts.public != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
-        return walks.personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
+        return learning.walks.personalised_pagerank(
+            graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps
+        )
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
         along = learning.project_features(graph.features, basis[:, :100])
@@ -277,13 +277,13 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return mean_field.run(scores, [(params.coupling * doubt, graph.adjacency), *alike], passes)
 
 
-def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
+def _tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """The state with the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    own = own_models.tune(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
+    own = learning.own_models.tune(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
     units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.facts.public == "test-graph" else base.MethodReads.OWN_ROW,
     situations=(
@@ -294,5 +294,5 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     private_test_nodes=True,
     partial_rounds=True,
     answers_every_round=True,
-    tuned=tuned,
+    tuned=_tuned,
 )

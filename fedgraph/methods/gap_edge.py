@@ -17,19 +17,17 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
+from fedgraph import learning, privacy
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning import HopNetworkShape, aggregate_hop, scale_to_unit_length
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import Made, NoisyHopSettings, Work
-from fedgraph.privacy import Unit
 from fedgraph.types import Graph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap")
 
 
-class Params(NoisyHopSettings):
+class Params(noisy_hops.NoisyHopSettings):
     encoder: Literal["classes", "published", "hidden", "none"] = Field(
         "classes",
         description="what is aggregated; published: networks and training of GAP's released code (16 units, depth: all)",
@@ -72,24 +70,25 @@ _ALL_HOPS = (
 
 
 prepare, client = noisy_hops.prepare, noisy_hops.client
+_Classifier: TypeAlias = public.PublicTrainingClassifier | learning.HopNetworkShape
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers."""
 
     seed: int  # of the classifier
     encoded: public.PublicTrainingEncoded  # the encoder, and its rows of all nodes
     sums: tuple[np.ndarray, ...] = ()  # noisy sums as received, [n, h] each
-    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None  # None before the last hop
+    classifier: _Classifier | None = None  # None before the last hop
 
     @property
     def sent(self) -> list[np.ndarray]:
         """H⁰ and the hops so far: the rows that were broadcast, and the latest ones."""
-        return [self.encoded.message, *map(scale_to_unit_length, self.sums)]
+        return [self.encoded.message, *map(learning.scale_to_unit_length, self.sums)]
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, noisy_hops.Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -103,24 +102,24 @@ def _encoder(params: Params) -> public.PublicTrainingEncoder:
     return public.PublicTrainingEncoder(params.encoder, params.hidden, params.folds, how)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     """The encoder, from public features and labels."""
     encoded = public.encode(plan.made.attributes, _encoder(plan.params))
-    return _after_hop(plan, Memory(int(rng.integers(2**63)), encoded))
+    return _after_hop(plan, _Memory(int(rng.integers(2**63)), encoded))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """Keeps the noisy hop; broadcasts it for the next one, or after the last one trains the classifier."""
     return _after_hop(plan, replace(state.memory, sums=(*state.memory.sums, noisy_hops.receive(plan, inbox))))
 
 
-def _after_hop(plan: Planned, memory: Memory) -> base.State[Memory]:
+def _after_hop(plan: Planned, memory: _Memory) -> base.State[_Memory]:
     p, sent = plan.params, memory.sent
     if len(sent) <= p.hops:
         return base.State({"rows": sent[-1]}, memory)
     inputs, labels, classes = [memory.encoded.own, *sent[1:]], plan.made.attributes.labels, plan.facts.num_classes
     rng, widths = np.random.default_rng(memory.seed), (*((p.classifier,) if p.classifier else ()), classes)
-    chosen: HopNetworkShape | public.PublicTrainingClassifier
+    chosen: _Classifier
     if p.encoder == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
@@ -131,7 +130,7 @@ def _after_hop(plan: Planned, memory: Memory) -> base.State[Memory]:
     return base.State({}, replace(memory, classifier=chosen))
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
     memory, classifier = state.memory, state.memory.classifier
     if classifier is None:
@@ -140,7 +139,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     if plan.made.new_nodes:
         inputs = [public.encode_after(memory.encoded.parameters, _encoder(plan.params), graph)]
         for _ in range(plan.params.hops):
-            inputs.append(scale_to_unit_length(aggregate_hop(graph.adjacency, inputs[-1])))
+            inputs.append(learning.scale_to_unit_length(learning.aggregate_hop(graph.adjacency, inputs[-1])))
     if isinstance(classifier, public.PublicTrainingClassifier):
         return classifier.scores(inputs)
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
@@ -148,8 +147,8 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return gap_networks.score(classifier, inputs)
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.EDGE,),
+OFFERS: base.Offers[Params, noisy_hops.Made, noisy_hops.Work, _Memory] = base.Offers(
+    units=(privacy.Unit.EDGE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
 )

@@ -14,12 +14,10 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph import learning
-from fedgraph.learning import descents, layouts, own_models, per_sample, public_training, scale_to_unit_length
+from fedgraph import learning, privacy
+from fedgraph.learning import layouts, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps
-from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
-from fedgraph.privacy import Desk, Released, Unit, sensitivity
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap")
@@ -33,21 +31,21 @@ _DISPUTED = (
 _Stage = Literal["encoder", "classifier"]
 
 
-class Params(NodeCapSettings):
+class Params(node_caps.NodeCapSettings):
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     steps: int = Field(60, ge=1, description="gradient steps of the encoder, and again of the classifier")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
-    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    momentum: ClassVar[float] = 0.9  # heavy ball, at the server
     averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     first: int  # T, rounds of the encoder; 0: there is none
-    caps: NodeCaps  # the weights of edges in a hop
+    caps: node_caps.NodeCaps  # the weights of edges in a hop
     basis: np.ndarray | None  # public directions [d, k] that features are projected on, or None
     layouts: Mapping[_Stage, learning.Layout]  # layout of the parameters of each stage
 
@@ -56,7 +54,7 @@ class Made:
         return "encoder" if round_ < self.first else "classifier"
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 _Memory: TypeAlias = Mapping[_Stage, learning.Descended]  # how far the descent of each stage is
 
 
@@ -64,7 +62,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """Noise multipliers of both stages and of the hops, and every release."""
     first = 0 if params.encoder == "none" else params.steps
 
-    def make(capped: NodeCaps) -> Made:
+    def make(capped: node_caps.NodeCaps) -> _Made:
         basis, inputs = node_caps.directions_of(params.projection, facts)
         classes = facts.num_classes
         widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
@@ -73,10 +71,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             "encoder": learning.Layout(widths),
             "classifier": learning.Layout((sent * (params.hops + 1), classes)),
         }
-        return Made(first, capped, basis, layouts)
+        return _Made(first, capped, basis, layouts)
 
     gradients = {"classifier": range(first, first + params.steps), "encoder": range(first)}
-    hops, kernel = (("aggregate", first, params.hops),), sensitivity.kernel_name(per_sample.clipped_sum)
+    hops, kernel = (("aggregate", first, params.hops),), privacy.sensitivity.kernel_name(learning.per_sample.clipped_sum)
     return node_caps.plan_for("gap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
 
 
@@ -89,13 +87,15 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
 rows_of = node_caps.rows_of
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> node_caps.Work:
     return node_caps.prepare(plan.made.caps, plan.made.basis, subgraph)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: node_caps.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """The noisy sum of clipped gradients; in round T also the noisy hops, which are recorded and stay at the client."""
-    stage, shown = plan.made.stage(round_), dict[str, Released]()
+    stage, shown = plan.made.stage(round_), dict[str, privacy.Released]()
     x: learning.TorchMatrix = work.x
     if stage == "classifier":  # x is [H⁰ … Hᴷ] with the noise of round T, from the cache if it is there
         key, first = node_caps.key(streams, model["encoder"]), plan.made.first
@@ -109,9 +109,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         x = work.hops[key]
 
     def gradient() -> np.ndarray:
-        mask = descents.draw_poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        known = descents.mask_labels(work.labels, mask)
-        return per_sample.clipped_sum(plan.made.layouts[stage], model[stage], x, known, plan.params.clip)
+        mask = learning.descents.draw_poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        known = learning.descents.mask_labels(work.labels, mask)
+        return learning.per_sample.clipped_sum(plan.made.layouts[stage], model[stage], x, known, plan.params.clip)
 
     return {"gradient": desk.release(stage, gradient), **(shown if plan.watch.opened else {})}
 
@@ -126,8 +126,8 @@ def sent_rows(plan: Planned, encoder: np.ndarray, x: learning.FeatureMatrix) -> 
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
-        return public_training.hidden_units(plan.made.layouts["encoder"], encoder, x)
-    return public_training.centred_probabilities(layouts.logits(plan.made.layouts["encoder"], encoder, x))
+        return learning.public_training.hidden_units(plan.made.layouts["encoder"], encoder, x)
+    return learning.public_training.centred_probabilities(layouts.logits(plan.made.layouts["encoder"], encoder, x))
 
 
 def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
@@ -154,16 +154,16 @@ def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> learni
     return learning.DenseMatrix(np.concatenate(rows, axis=1))
 
 
-def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
+def _tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
     """The state with the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
-    own = own_models.tune(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
+    own = learning.own_models.tune(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 
-OFFERS: base.Offers[Params, Made, Work, _Memory] = base.Offers(
-    units=(Unit.NODE,),
+OFFERS: base.Offers[Params, _Made, node_caps.Work, _Memory] = base.Offers(
+    units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("inductive", settings={"steps": 4, "projection": 16}),),
-    tuned=tuned,
+    tuned=_tuned,
 )

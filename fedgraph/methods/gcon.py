@@ -30,13 +30,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
-from fedgraph import privacy
+from fedgraph import learning, privacy
 from fedgraph.documents import InfiniteSetting, Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName, aggregation, scale_to_unit_length, walks
 from fedgraph.learning import public_training as public
+from fedgraph.learning import walks
 from fedgraph.methods import base
-from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy import objective_perturbation as perturbing
 from fedgraph.types import Graph, Subgraph
 
@@ -49,7 +48,7 @@ class Params(Settings):
     )
     restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
     cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
-    loss: ObjectiveLossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    loss: learning.ObjectiveLossName = Field("soft-margin", description="soft-margin | pseudo-huber")
     width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
     regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
         "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
@@ -93,7 +92,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     attributes: Graph  # public features and labels of every node, without edges
@@ -105,7 +104,7 @@ _LEAST_REGULARISER = 0.02  # smallest Λ of ``auto``
 
 
 def _of_minimiser(
-    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
+    params: Params, facts: base.PublicFacts, budget: base.Budget, client: int, labels: np.ndarray, weight: float
 ) -> privacy.PlannedRelease:
     """The planned release of one client: Λ, noise and price. labels: int64 [n₁]. weight: its share of all labelled nodes."""
     c, s = facts.num_classes, len(params.steps)
@@ -131,21 +130,14 @@ def _of_minimiser(
         found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
         regulariser, rate, std = found.regulariser, found.rate, found.noise_std
         output_std, event = found.output_std, found.event
-    loss = ObjectiveLoss(params.loss, c, params.width)
-    problem = LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
+    loss = learning.ObjectiveLoss(params.loss, c, params.width)
+    problem = learning.LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
     mechanism = perturbing.ObjectivePerturbation(c, rate, _GRADIENT_NORM, output_std, problem, weight, std)
     return privacy.PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, event, range(1), client=client)
 
 
 def _regulariser(params: Params, least: float) -> float:
     return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
-
-
-def prior(params: Params, num_classes: int) -> np.ndarray:
-    """Θ₀, [s·c, c]: it reads every part of a row of Z as class scores."""
-    loss = ObjectiveLoss(params.loss, num_classes, params.width)
-    objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
-    return objective.centre(len(params.steps) * num_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,19 +165,14 @@ def _rows_of_public(attributes: Graph, params: Params) -> Memory:
     return Memory(encoded.parameters, mean, _scaled(encoded.own, mean))
 
 
-def rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
-    """X of the nodes of another public graph with the same features, float64 [n, h]."""
-    return _scaled(public.encode_after(memory.parameters, _encoder(params), graph), memory.mean)
-
-
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     """Rows of norm 1 if a mean is subtracted; otherwise rows of norm at most 1."""
-    out = np.asarray(rows if mean is None else scale_to_unit_length(rows - mean), dtype=np.float64)
+    out = np.asarray(rows if mean is None else learning.scale_to_unit_length(rows - mean), dtype=np.float64)
     return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """What a client prepares."""
 
     walk: sp.csr_array  # CSR [n_i, n_i], Ã among its own nodes
@@ -194,7 +181,7 @@ class Work:
     labelled: np.ndarray  # int64, places of its labelled nodes
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -219,7 +206,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         privacy.Assumption.OWN_EDGES_KNOWN if own_edges else privacy.Assumption.TEST_GRAPH_PUBLIC,
     )
     reads_edges = trained and perturbing.psi(params.steps, params.restart, params.cap) > 0
-    made = Made(facts.public_attributes, own_edges)
+    made = _Made(facts.public_attributes, own_edges)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
     per_end = facts.cut_edges_shared
     guarantee = base.guarantee_from_public_facts(
@@ -231,24 +218,27 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Trains the encoder and broadcasts its rows X of all nodes, of norm at most 1. No edge is read."""
-    memory = _rows_of_public(plan.made.attributes, plan.params)
-    if plan.params.release == "nothing":
-        return base.State({"theta": prior(plan.params, plan.facts.num_classes)}, memory)
-    return base.State({"rows": memory.rows}, memory)
+    params, classes = plan.params, plan.facts.num_classes
+    memory = _rows_of_public(plan.made.attributes, params)
+    if params.release != "nothing":
+        return base.State({"rows": memory.rows}, memory)
+    loss = learning.ObjectiveLoss(params.loss, classes, params.width)
+    nobody = learning.LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
+    return base.State({"theta": nobody.centre(len(params.steps) * classes)}, memory)  # Θ₀
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
     """The client's walk and its labelled nodes."""
     own, nodes = subgraph.graph.adjacency, subgraph.nodes
     labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
     if not plan.facts.cut_edges_shared or subgraph.cut is None:
-        return Work(walks.capped_matrix(own, plan.params.cap), None, nodes, labelled)
-    outside = aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
-    return Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
+        return _Work(walks.capped_matrix(own, plan.params.cap), None, nodes, labelled)
+    outside = learning.aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
+    return _Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
 
 
 def client(
-    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """Releases the perturbed minimiser on this client's labelled rows of Z, times its share of all labelled nodes.
 
@@ -276,18 +266,13 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     if plan.made.own_edges:
         steps = tuple(min(m, 1) for m in steps)
     else:
-        rows = rows_of_new(state.memory, params, graph)
+        rows = _scaled(public.encode_after(state.memory.parameters, _encoder(params), graph), state.memory.mean)
     capped = walks.capped_matrix(graph.adjacency, params.cap)
     return walks.rows_after(capped, rows, steps, params.restart) @ state.model["theta"]
 
 
-def reads(plan: Planned) -> base.MethodReads:
-    """What an answer reads: its own edges, or the public test graph."""
-    return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
-
-
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
     units=(privacy.Unit.EDGE,),
-    reads=reads,
+    reads=lambda plan: base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
 )

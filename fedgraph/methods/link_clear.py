@@ -13,11 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.learning import links, seed_learner, torch, torch_device
+from fedgraph.errors import ScenarioError
+from fedgraph.learning import links, torch, torch_device
 from fedgraph.methods import base
-from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Trust, Unbounded, Unit, Unprotected
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("liben2007link")
@@ -34,7 +34,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers."""
 
     seed: int  # of the encoder's training
@@ -49,14 +49,15 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """All edges, in clear, at any ε."""
     if facts.public_attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
-    shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
-    guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
+    assumed = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.FEATURES_LABELS_PUBLIC)
+    clear = privacy.Disclose("no privacy was asked for"), privacy.Unprotected("edges in clear")
+    shown = privacy.PlannedRelease("edges", privacy.Unbounded(), *clear, range(1))
+    guarantee = base.guarantee_from_public_facts(facts, privacy.Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
     return base.Plan("link_clear", params, facts, guarantee, base.PlanSchedule(1, (shown,), 1), facts.public_attributes)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    return base.State({}, Memory(int(rng.integers(2**63))))
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
+    return base.State({}, _Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
@@ -65,12 +66,12 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 
 def client(
-    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     return {"edges": desk.release("edges", work)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """Joins all edges, and trains the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
     graph = replace(plan.made, adjacency=links.adjacency_of(every, plan.facts.num_nodes))
@@ -78,14 +79,12 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
-def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], inner products of the encoder's rows, or weighted counts of shared neighbours."""
     memory = state.memory
-    if memory.graph is None:
-        raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return adamic_adar(memory.graph.adjacency, pairs)
+    return adamic_adar(base.require_received(plan, memory.graph).adjacency, pairs)
 
 
 def adamic_adar(adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
@@ -119,7 +118,7 @@ def encoder_rows(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
 
     layer = SAGEConv if model == "sage" else GCNConv
     with torch.random.fork_rng(devices=[]):
-        seed_learner(int(rng.integers(2**31)))
+        learning.seed_learner(int(rng.integers(2**31)))
         layers = [(layer(x.shape[1], _UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(_UNITS, _UNITS), "x, edges -> x")]
         network = Sequential("x, edges", layers).to(torch_device())
     optimiser = torch.optim.Adam(network.parameters(), lr=_RATE, weight_decay=5e-4)
@@ -137,10 +136,10 @@ def encoder_rows(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
         return np.asarray(network(x, edges).cpu().numpy(), dtype=np.float32)
 
 
-OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Graph, np.ndarray, _Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.PRIVATE_EDGES,
-    units=(Unit.EDGE,),
-    situations=(base.MethodSituation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    units=(privacy.Unit.EDGE,),
+    situations=(base.MethodSituation("links", (privacy.Trust.CURATOR, privacy.Trust.OWN_CLIENT)),),
     ignores_budget={},
 )

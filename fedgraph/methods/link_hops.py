@@ -33,13 +33,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from fedgraph import privacy, seeds
+from fedgraph import learning, privacy, seeds
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import aggregation, links, pair_scorer, scale_to_unit_length
+from fedgraph.learning import links, pair_scorer, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.privacy import calibrate, neighbour_sums, sensitivity
 from fedgraph.types import Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap", "huang2025relational")
@@ -71,7 +70,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     public: np.ndarray  # float32 [n, w], hop 0
@@ -81,7 +80,7 @@ class Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """A client's edges."""
 
     adjacency: sp.csr_array  # CSR of the edges in hops, [n_i, n_i], or [n_i, num_nodes] with edges to other clients
@@ -91,14 +90,14 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers."""
 
     direction: np.ndarray | None = None  # float64 [d], of the discriminant; None before the sum
     learnt: pair_scorer.PairScorerState | None = None  # of DP-SGD; None before its first step
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 _Priced: TypeAlias = tuple[privacy.NoiseMechanism, privacy.Event]
 
 
@@ -125,11 +124,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     most = max(1, n * (n - 1) // 2)
     bound: privacy.SensitivityBound = privacy.EdgeRows(_CLIP, most)
     if params.decoder == "steps":
-        bound = privacy.EdgeClippedSum(1.0, most, sensitivity.kernel_name(pair_scorer.clipped_sum))
+        bound = privacy.EdgeClippedSum(1.0, most, privacy.sensitivity.kernel_name(pair_scorer.clipped_sum))
     supervision = privacy.PlannedRelease("supervision", bound, *teaching, last)
     whole = teaching[0].std * math.sqrt(facts.num_clients) if isinstance(teaching[0], privacy.GaussianNoise) else 0.0
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
-    made = Made(np.concatenate(parts, axis=1), split, key, whole)
+    made = _Made(np.concatenate(parts, axis=1), split, key, whole)
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=per_end)
     schedule = base.PlanSchedule(last.stop, (*releases, supervision), min_clients)
     return base.Plan("link_hops", params, facts, guarantee, schedule, made)
@@ -139,7 +138,7 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
     """(noise of a hop, noise of what teaches the decoder, clients that must finish). Events price one end of shared edges."""
     if not budget.private:
         return base.PLAN_WITHOUT_NOISE, base.PLAN_WITHOUT_NOISE, 1
-    whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    whole = privacy.calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
     of_last = whole / math.sqrt(share)
@@ -156,36 +155,36 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
                 (privacy.Repeated(hop_event, params.hops), privacy.Repeated(step(multiplier), params.steps))
             )
 
-        of_last, change = calibrate.noise_multiplier_of(everything, budget.epsilon, budget.delta), 1.0
+        of_last, change = privacy.calibrate.noise_multiplier_of(everything, budget.epsilon, budget.delta), 1.0
         last_event = step(of_last)
     std, min_clients = base.gradient_std(of_last, change, facts)
-    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(privacy.Relation.EDGE_UNDIRECTED), facts)[0]
+    hop_std = base.gradient_std(of_hop, privacy.neighbour_sums.sensitivity(privacy.Relation.EDGE_UNDIRECTED), facts)[0]
     hop_noise = (privacy.GaussianNoise(hop_std), hop_event) if params.hops else base.PLAN_WITHOUT_NOISE
     return hop_noise, (privacy.GaussianNoise(std), last_event), min_clients
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     return _broadcast(plan, plan.made.public, 0)
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
     """The client's edges, split by the public coins of their pairs. An edge to another client counts one half.
 
     For steps such an edge is only at the client that holds the smaller id.
     """
-    aggregation.require_simple(subgraph.graph.adjacency)
+    learning.aggregation.require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.list_all(subgraph.graph.adjacency)
     inner, away = links.list_known(subgraph)
     everything = not plan.params.hops
     teach, teach_away = (everything | _supervises(plan, pairs) for pairs in (inner, away))
     adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
-        adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.num_nodes)
+        adjacency = learning.aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.num_nodes)
     if plan.params.decoder == "steps":
         teach_away &= np.isin(away[:, 0], nodes)
     supervision = np.concatenate([inner[teach], away[teach_away]])
     shares = np.concatenate([np.ones(int(teach.sum())), np.full(int(teach_away.sum()), 0.5)])
-    return Work(adjacency, supervision, shares, nodes)
+    return _Work(adjacency, supervision, shares, nodes)
 
 
 def _supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
@@ -194,7 +193,7 @@ def _supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
 
 
 def client(
-    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """One noisy hop over the client's edges (behind secure aggregation with a row for every node), or what teaches."""
     if round_ >= plan.params.hops:
@@ -205,7 +204,7 @@ def client(
     return {"aggregate": desk.release("aggregate", lambda: noisy_hops.own_sums(plan, work.adjacency, work.nodes, rows))}
 
 
-def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
+def _gradient(plan: Planned, work: _Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
     """float [1 + p], the number of supervision edges drawn in this step, and the sum of their clipped gradients."""
     drawn = streams.drawn("batch", work.supervision, plan.params.sampling_rate)
     return pair_scorer.clipped_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
@@ -217,7 +216,7 @@ def _read(plan: Planned, model: base.Model) -> np.ndarray:
     return np.concatenate([scale_to_unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
-def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
+def _supervised(plan: Planned, work: _Work, model: base.Model) -> np.ndarray:
     """float64 [m, 1 + d]: for each supervision edge a 1 and its columns, times its weight at the client."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
@@ -228,7 +227,7 @@ def _hops(plan: Planned, rows: np.ndarray) -> list[np.ndarray]:
     return np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)
 
 
-def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+def _likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
     """float64 [m, d], columns that describe pairs by the rows of their ends; d depends only on K and the widths.
 
     From features: the cosine for every two hops. From random rows: the inner products that count paths (hops 1·1: shared
@@ -237,11 +236,11 @@ def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.
     hops: float32 [n, w] each, of hop 0 (public) to hop K. split: number of the w columns that come from features. pairs:
     int64 [m, 2].
     """
-    parts = [_likenesses(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
+    parts = [_of_block(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
     return np.concatenate(parts)
 
 
-def _likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+def _of_block(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
     one, two, last = pairs[:, 0], pairs[:, 1], len(hops)
     columns: list[np.ndarray] = []
     if split:
@@ -270,7 +269,7 @@ def _random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], the columns of pairs by the rows of ``model``, on the scale of random pairs."""
     return links.LinkScale(model["centre"], model["spread"]).apply(
-        likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
+        _likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
     )
 
 
@@ -278,22 +277,22 @@ def _random(plan: Planned) -> np.ndarray:
     return links.draw_pairs(plan.facts.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
 
 
-def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
+def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[_Memory]:
     """The state with all rows so far; for a sum the scale of random pairs, for steps the scorer after the last hop."""
     if plan.params.decoder == "sum":
-        scale = links.LinkScale.of_random(likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
-        return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
+        scale = links.LinkScale.of_random(_likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
+        return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, _Memory())
     if hops < plan.params.hops:
-        return base.State({"rows": rows}, Memory())
+        return base.State({"rows": rows}, _Memory())
     learnt = _learner(plan).start(pair_scorer.start(hops + 1, plan.made.public.shape[1]))
-    return base.State({"rows": rows, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
+    return base.State({"rows": rows, "scorer": learnt.descended.parameters}, _Memory(learnt=learnt))
 
 
 def _learner(plan: Planned) -> pair_scorer.PairScorer:
     return pair_scorer.PairScorer(plan.params.steps, plan.made.std, plan.made.key)
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """Keeps and broadcasts the noisy hop; after the last one finds the discriminant, or takes one step of the scorer."""
     if inbox.round < plan.params.hops:
         sums = noisy_hops.receive(plan, inbox)
@@ -301,19 +300,19 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         return _broadcast(plan, rows, inbox.round + 1)
     total, before = inbox.sums["supervision"], state.memory.learnt
     if before is None:
-        return base.State(state.model, Memory(links.fit_direction(_known(plan, state.model, _random(plan)), total)))
+        return base.State(state.model, _Memory(links.fit_direction(_known(plan, state.model, _random(plan)), total)))
     learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)
-    return base.State({**state.model, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
+    return base.State({**state.model, "scorer": learnt.descended.parameters}, _Memory(learnt=learnt))
 
 
-def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], by the discriminant or the scorer, from released values and public facts."""
     if state.memory.learnt is not None:
         return pair_scorer.score(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
     return np.asarray(_known(plan, state.model, pairs) @ base.require_received(plan, state.memory.direction))
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, _Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.NOTHING,
     units=(privacy.Unit.EDGE,),

@@ -25,11 +25,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
+from fedgraph import privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import base
-from fedgraph.privacy import Desk, Gaussian, GaussianNoise, OwnedRows, PlannedRelease, Relation, Unit, Viewer, calibrate
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("kasiviswanathan2013node")
@@ -47,7 +47,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     rows: np.ndarray  # float32 [n, ≤ 128], unit rows, for the cosine
@@ -70,7 +70,7 @@ class Made:
         return self.said_of(_random(len(self.rows), self.key))
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 _Memory: TypeAlias = np.ndarray | None  # float64 [d], the direction of the discriminant; None before the sum
 
 
@@ -88,23 +88,23 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     rows = links.public_rows(attributes.features, _COSINE, n)
     few = links.public_rows(attributes.features, params.width, n)[:, : params.width] if params.width else rows[:, :0]
     scale = links.LinkScale.of_random(_raw(rows, few, _random(n, n)))
-    bound = OwnedRows(params.limit, 1 + scale.centre.size)
-    owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
-    relation = Relation.EDGE_UNDIRECTED if facts.cut_edges_shared else owned  # then no edge is read
+    bound = privacy.OwnedRows(params.limit, 1 + scale.centre.size)
+    owned = privacy.Relation.ENTITY_LINKS if entity else privacy.Relation.NODE_LINKS
+    relation = privacy.Relation.EDGE_UNDIRECTED if facts.cut_edges_shared else owned  # then no edge is read
     noise = base.PLAN_WITHOUT_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
-        multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        multiplier = privacy.calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         # factor by which one owner changes what the viewer sees of all clients, against one client alone
-        summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.num_clients
+        summed, clients = facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION, facts.num_clients
         holders = (float(clients) if summed else math.sqrt(clients)) if entity else 1.0
         change = bound.sensitivity_l2(owned) * holders
         std, min_clients = base.gradient_std(multiplier, change, facts)
-        noise = (GaussianNoise(std), Gaussian(multiplier))
+        noise = (privacy.GaussianNoise(std), privacy.Gaussian(multiplier))
         whole = std * math.sqrt(facts.num_clients)
-    releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
+    releases = (privacy.PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
-    made = Made(rows, few, scale.centre, scale.spread, n, whole)
+    made = _Made(rows, few, scale.centre, scale.spread, n, whole)
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(1, releases, min_clients=min_clients)
     return base.Plan("link_owners", params, facts, guarantee, schedule, made)
@@ -160,7 +160,7 @@ def _records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def client(
-    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """The noisy sum over the client's edges."""
     return {"sum": desk.release("sum", work)} if plan.params.learns else {}
@@ -178,9 +178,9 @@ def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.n
     return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory))
 
 
-OFFERS: base.Offers[Params, Made, np.ndarray, _Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, np.ndarray, _Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.NOTHING,
-    units=(Unit.NODE, Unit.ENTITY),
+    units=(privacy.Unit.NODE, privacy.Unit.ENTITY),
     situations=(base.MethodSituation("links"), base.MethodSituation("links", settings={"limit": 3, "width": 2})),
 )

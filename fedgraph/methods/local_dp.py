@@ -41,46 +41,17 @@ from pydantic import Field, model_validator
 from fedgraph import learning, privacy, seeds
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import descend_by_adam, layouts, shared_gnn, torch
+from fedgraph.learning import layouts, shared_gnn, torch
 from fedgraph.methods import base
-from fedgraph.methods.base import Budget, Plan, PlanInbox, PublicFacts, assume_public_setting
-from fedgraph.privacy import blocks, calibrate, require_positive, sensitivity
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 
-def claimed_entries(epsilon: float, num_entries: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
-
-    epsilon: ε > 0, finite, else ``PrivacyError``. num_entries: d ≥ 1.
-    """
-    require_positive("epsilon", epsilon)
+def _most_bits(epsilon: float, num_entries: int) -> int:
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3)."""
+    privacy.require_positive("epsilon", epsilon)
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
-
-
-def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> privacy.Event:
-    """The price of Algorithm 1 at ε/(m·n) per bit.
-
-    epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
-    reading); else m bits in each row. ``PrivacyError`` if a number is out of its range.
-    """
-    require_positive("epsilon", epsilon)
-    if num_sampled < 1 or num_rows < 1:
-        raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
-    return privacy.MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
-
-
-def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> privacy.Event:
-    """The price of H + N(0, noise_std²), with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
-
-    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. ``PrivacyError`` if a number
-    is out of its range.
-    """
-    require_positive("noise_std", noise_std)
-    if num_columns < 1 or num_rows < 1:
-        raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
-    return privacy.Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
 
 
 _EncoderReleaseKind = Literal["rows", "mean", "labels"]
@@ -104,7 +75,7 @@ class _PooledEncoder:
     epsilon: float  # ε of one release; ∞: in clear
     mu: float  # μ of one release, if it is Gaussian
     width: int  # c, entries of the vector
-    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
+    bits: int | None = None  # m, entries that are sent; None: by ``_most_bits``
 
     def of_client(self) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of one graph's release."""
@@ -112,7 +83,7 @@ class _PooledEncoder:
         if math.isinf(self.epsilon):
             return simplex, _IN_CLEAR, privacy.Unprotected("the vector is sent without noise")
         if self.by == "gaussian":
-            std = sensitivity.l2(simplex, privacy.Relation.GRAPH_REPLACE) / self.mu
+            std = privacy.sensitivity.l2(simplex, privacy.Relation.GRAPH_REPLACE) / self.mu
             return simplex, privacy.GaussianNoise(std), privacy.Gaussian(1.0 / self.mu)
         if self.by == "response":
             return (
@@ -120,7 +91,7 @@ class _PooledEncoder:
                 privacy.KaryResponse(self.epsilon, self.width),
                 privacy.RandomizedResponse(self.epsilon, self.width),
             )
-        m = min(self.bits, self.width) if self.bits is not None else claimed_entries(self.epsilon, self.width)
+        m = min(self.bits, self.width) if self.bits is not None else _most_bits(self.epsilon, self.width)
         return simplex, privacy.MultiBitEncoder(self.epsilon / m, m), privacy.MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
@@ -139,7 +110,7 @@ class _PooledEncoder:
         return np.asarray(received)
 
 
-def histogram(labels: np.ndarray, width: int) -> np.ndarray:
+def _shares_of_classes(labels: np.ndarray, width: int) -> np.ndarray:
     """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
     counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
@@ -169,7 +140,7 @@ class EncoderSettings:
     rule: _EncoderRule  # ``epsilon``, or ``1/n`` of it for a graph of n nodes
     width: int  # h, numbers per node
     softmax: bool  # whether rows are probability vectors
-    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
+    bits: int | None = None  # m, entries that are sent; None: by ``_most_bits``
 
     def epsilon_of(self, num_nodes: int) -> float:
         """ε_n of a graph of this size."""
@@ -181,14 +152,15 @@ class EncoderSettings:
             return _NO_ENCODING, privacy.Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
         if self.encoder == "gaussian-as-coded":
-            return privacy.GaussianNoise(epsilon), claimed_code_event(epsilon, num_nodes, self.width, self.softmax)
+            moves = math.sqrt(2 * num_nodes if self.softmax else num_nodes * self.width)  # Δ₂
+            return privacy.GaussianNoise(epsilon), privacy.Gaussian(epsilon / moves)
         in_total = self.encoder == "multi-bit-total"
         available = num_nodes * self.width if in_total else self.width
-        m = min(self.bits, available) if self.bits is not None else claimed_entries(epsilon, available)
+        m = min(self.bits, available) if self.bits is not None else _most_bits(epsilon, available)
         if self.encoder == "multi-bit-node":
             return privacy.MultiBitEncoder(epsilon / m, m), privacy.MultiBit(epsilon / m, m * num_nodes)
-        event = claimed_encoder_event(epsilon, m, num_nodes, in_total)
-        return privacy.MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
+        each = epsilon / (m * num_nodes)
+        return privacy.MultiBitEncoder(each, m, in_total), privacy.MultiBit(each, m * (1 if in_total else num_nodes))
 
     def of_client(self, sizes: Sequence[int]) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of the release of a client with graphs of these sizes."""
@@ -221,13 +193,8 @@ def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
     gaussian = [e.noise_multiplier for e in events if isinstance(e, privacy.Gaussian)]
     pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, privacy.MultiBit)]
     if len(gaussian) == len(events):
-        return blocks.worst_gaussian(gaussian)
-    return blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
-
-
-def _part_of(mechanism: privacy.NoiseMechanism, index: int) -> privacy.NoiseMechanism:
-    """The mechanism of graph ``index`` of the client."""
-    return mechanism.parts[index] if isinstance(mechanism, privacy.PerBlock) else mechanism
+        return privacy.blocks.worst_gaussian(gaussian)
+    return privacy.blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
 
 
 _UPDATE = privacy.Disclose("plain FedAvg: the change of the parameters")
@@ -309,17 +276,17 @@ class _Shares:
     squares: bool = False  # whether both paths are Gaussian, and share μ²; else they share ε, and only updates have δ
 
 
-def _split_budget(training: _UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> _Shares:
+def _split_budget(training: _UpdateTraining, share: float, budget: base.Budget, gaussian_embedding: bool) -> _Shares:
     """The budget, divided; embeddings get all of it if updates are not protected."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
         return _Shares(math.inf, math.inf, math.inf, math.inf)
-    mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    mu = 1.0 / privacy.calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     squares = (math.sqrt(part) * mu, math.sqrt(1.0 - part) * mu)
     return _Shares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
 
 
-def _most_entered(counts: np.ndarray, facts: PublicFacts, unit: _UpdateUnit) -> int:
+def _most_entered(counts: np.ndarray, facts: base.PublicFacts, unit: _UpdateUnit) -> int:
     """M, the largest number of releases that one unit enters. counts: int64 [clients], number of releases of each client."""
     if unit == "graph" or facts.holdings is None:
         return int(counts.max(initial=0))
@@ -331,7 +298,7 @@ def _plan_protected(
     clip: float,
     seen: _UpdatesSeen,
     unit: _UpdateUnit,
-    facts: PublicFacts,
+    facts: base.PublicFacts,
     table: _Attendance,
     given: _Shares,
     delta: float,
@@ -358,7 +325,7 @@ def _plan_protected(
         if given.squares:
             multiplier = math.sqrt(entered) / given.training_mu
         else:
-            multiplier = calibrate.gaussian_multiplier(entered, given.training, delta)
+            multiplier = privacy.calibrate.gaussian_multiplier(entered, given.training, delta)
         std = 2.0 * clip * multiplier
         if seen == "sum":
             together = _most_entered((counts > 0).astype(np.int64), facts, unit)
@@ -368,7 +335,7 @@ def _plan_protected(
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.graphs[client]) if facts.graphs else 1
-            kernel = sensitivity.kernel_name(clip_gradients)
+            kernel = privacy.sensitivity.kernel_name(clip_gradients)
             bound: privacy.SensitivityBound = (
                 privacy.ClippedSum(clip, graphs, kernel) if training == "dp_sgd" else privacy.L2Ball(clip)
             )
@@ -534,10 +501,10 @@ def _own_epsilon(params: Params, client: int, num_clients: int, budget: float) -
     return own.get(client, budget)
 
 
-def _protection_of(params: Params, facts: PublicFacts, whole: bool) -> privacy.Protection:
+def _protection_of(params: Params, facts: base.PublicFacts, whole: bool) -> privacy.Protection:
     relation = privacy.Relation.GRAPH_REPLACE if whole else privacy.Relation.NODE_REPLACE
     assumed = [privacy.Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [privacy.Assumption.UNTUNED, *assume_public_setting(facts, relation)]
+    assumed += [privacy.Assumption.UNTUNED, *base.assume_public_setting(facts, relation)]
     if facts.graphs:
         assumed.append(privacy.Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":
@@ -549,7 +516,7 @@ def _protection_of(params: Params, facts: PublicFacts, whole: bool) -> privacy.P
     return privacy.Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)))
 
 
-def _notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
+def _notes_of(params: Params, facts: base.PublicFacts, whole: bool) -> tuple[str, ...]:
     """Sentences for the report."""
     found = []
     if whole and facts.holdings is not None:
@@ -568,7 +535,7 @@ def _notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of settings and public facts."""
 
     network: shared_gnn.SharedGnn  # the shared model
@@ -583,7 +550,7 @@ class Made:
     graph_epsilons: list[list[float]]  # as in ``method_kinds.EmbedderMethodMade``
 
 
-Planned: TypeAlias = Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 _MOMENTUM = 0.9  # heavy ball at clients
@@ -679,7 +646,7 @@ def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarra
     """The value that is released in a retrieval round: rows, or one vector of the graph. parameters: the broadcast ones."""
     pooled, params = plan.made.pooled, plan.params
     if pooled is not None and params.release == "labels":
-        return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
+        return pooled.value(_shares_of_classes(work.inputs.labels.cpu().numpy(), pooled.width))
     before = layouts.to_device(parameters[work.where])
     now = train_locally(params, work, before) if plan.made.personal else before
     rows = shared_gnn.embed(work.network, now, work.inputs, params.embedding)
@@ -691,13 +658,13 @@ def _on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarr
     part = _part(plan, _viewed(plan, public), None)
     start, how = layouts.to_device(parameters[part.where]), plan.params
     gradient = partial(shared_gnn.gradient, part.network, given=part.inputs)
-    found = descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
+    found = learning.descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
     after = parameters.copy()
     after[part.where] = found.cpu().numpy()
     return after
 
 
-def _step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
+def _step_of(plan: Planned, velocity: np.ndarray, inbox: base.PlanInbox) -> np.ndarray:
     """The change of the parameters, with momentum: the mean noisy update, or minus the mean noisy gradient of graphs."""
     params = plan.params
     training = plan.made.attendance.training[inbox.round]
@@ -708,7 +675,7 @@ def _step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarra
     return params.momentum * velocity + np.float32(rate / count) * inbox.sums["model"]
 
 
-def merged(
+def _averaged(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
     """The parameters after a round in clear: FedAvg's weighted average over the clients that trained.
@@ -732,15 +699,13 @@ def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.
         return pooled.read(received)
     if not plan.params.rectify:
         return received
-    parts = blocks.split(received, plan.made.sizes[client])
-    made = [_part_of(mechanism, i) for i in range(len(parts))]
-    return np.concatenate(
-        [m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)]
-    )
+    own = mechanism.parts if isinstance(mechanism, privacy.PerBlock) else (mechanism,)  # of each graph
+    parts = zip(own, privacy.blocks.split(received, plan.made.sizes[client]), strict=True)
+    return np.concatenate([m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in parts])
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers."""
 
     embeddings: tuple[np.ndarray | None, ...]  # for each client the latest one, as received or made unbiased; None: none
@@ -760,8 +725,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     net, projection = _network(params, facts)
     whole = bool(facts.graphs) or params.unit == "graph"
     unit: _UpdateUnit = "graph" if whole else "node"
-    histogram = params.release != "rows" and params.pooled_by == "gaussian"
-    given = _split_budget(params.training, params.training_share, budget, histogram)
+    _shares_of_classes = params.release != "rows" and params.pooled_by == "gaussian"
+    given = _split_budget(params.training, params.training_share, budget, _shares_of_classes)
     sizes = facts.graphs or tuple((n,) for n in facts.clients)
     encoding, pooled = _encoders(params, facts, budget, net, table, given, whole)
     sent, graph_epsilons = [], list[list[float]]()
@@ -779,7 +744,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         of_model, least = _plan_protected(*how, facts, table, given, budget.delta)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.training_key
-    made = Made(
+    made = _Made(
         network=net,
         projection=projection,
         public=facts.public_graph if params.training == "public" else None,
@@ -847,7 +812,7 @@ def _encoders(
     return encoding, _PooledEncoder(params.pooled_by, given.embedding / times, mu, classes, bits)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     """Random parameters, or those after training on public nodes."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
@@ -855,7 +820,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
-    return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
+    return base.State({"parameters": parameters}, _Memory(nothing, copies, velocity=velocity))
 
 
 def client(
@@ -886,7 +851,7 @@ def client(
     return sent
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """The next model, and the latest embedding of every client."""
     table, known = plan.made.attendance, state.memory
     where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
@@ -895,7 +860,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": merged(plan, before, training, inbox.each["change"], where)}
+        model = {"parameters": _averaged(plan, before, training, inbox.each["change"], where)}
     if "model" in inbox.sums and velocity is not None:
         velocity = _step_of(plan, velocity, inbox)
         model = {"parameters": before + velocity}
@@ -904,7 +869,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
             embeddings[client] = _received_embedding(plan, client, rows)
-    return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
+    return base.State(model, _Memory(tuple(embeddings), kept, where, velocity))
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
@@ -912,14 +877,14 @@ def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[in
     return shared_gnn.score_graphs(plan.made.network, parameters, graph, sizes)
 
 
-def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
+def in_clear(plan: Planned, state: base.State[_Memory], subgraph: Subgraph) -> np.ndarray:
     """float64 [n, h], the embedding of all nodes of a client by the trained model, not encoded."""
     work = prepare(plan, subgraph)
     parameters = layouts.to_device(state.model["parameters"][work.where])
     return shared_gnn.embed(work.network, parameters, work.inputs, plan.params.embedding)
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, Work, _Memory] = base.Offers(
     kind="embedder",
     units=(privacy.Unit.NODE, privacy.Unit.GRAPH),
     situations=(

@@ -23,12 +23,11 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph import privacy
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import NoisyGraphChannel, NoisyGraphCorrection, PublicTrainingSteps, train_on_noisy_graph
+from fedgraph.learning import train_on_noisy_graph
 from fedgraph.methods import base
-from fedgraph.privacy import local_bits
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2021locally")
@@ -51,15 +50,15 @@ class Params(Settings):
     high: float = Field(1.0, description="largest feature value (public); larger ones are clamped")
     feature_hops: int = Field(8, ge=0, description="K of the features' averaging")
     label_hops: int = Field(4, ge=0, description="K of the labels' averaging (drop)")
-    correction: NoisyGraphCorrection = Field("drop", description="drop | forward | none")
+    correction: learning.NoisyGraphCorrection = Field("drop", description="drop | forward | none")
     hidden: int = Field(32, ge=1, description="hidden units")
     epochs: int = Field(100, ge=1, description="Adam steps")
     learning_rate: float = Field(0.01, gt=0, description="Adam step size")
-    weight_decay: float = Field(1e-3, ge=0, description="L2 penalty")
+    weight_decay: ClassVar[float] = 1e-3  # L2 penalty
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """A client's nodes."""
 
     features: sp.csr_array  # CSR [n, d]
@@ -67,7 +66,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     labelled: np.ndarray  # bool [n], which nodes have a label; only this and the edges are public
@@ -83,7 +82,7 @@ class Memory:
     features: sp.csr_array | None = None  # CSR [n, d], as received; None if none were sent
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -112,7 +111,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         privacy.Assumption.UNTUNED,
         *base.assume_public_derived_facts(facts, privacy.Relation.NODE_REPLACE, edges_private=False),
     )
-    made = Made(facts.public_attributes.labels >= 0, keep)
+    made = _Made(facts.public_attributes.labels >= 0, keep)
     facts = replace(facts, public_attributes=None)  # the rows that the protocol calls public are private
     published = budget.epsilon if budget.private else None
     notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
@@ -126,13 +125,13 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
     labels = subgraph.graph.labels
-    return Work(subgraph.graph.features, labels[labels >= 0])
+    return _Work(subgraph.graph.features, labels[labels >= 0])
 
 
 def client(
-    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """The randomised features and labels of this client's nodes."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
@@ -150,7 +149,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         order = np.argsort(np.concatenate(facts.members))
         bits = isinstance(plan.schedule.releases[0].mechanism, privacy.SampledBits)
         rows = [
-            _unit_square(local_bits.signs(part, facts.num_features)) if bits else sp.csr_array(part.astype(np.float32))
+            _unit_square(privacy.local_bits.signs(part, facts.num_features)) if bits else sp.csr_array(part.astype(np.float32))
             for part in inbox.each["features"]
         ]
         features = sp.csr_array(sp.vstack(rows, format="csr")[order])
@@ -175,14 +174,14 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, _RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
-        features = _unit_square(local_bits.signs(sent, graph.num_features))
-    channel = NoisyGraphChannel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
-    how = PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
+        features = _unit_square(privacy.local_bits.signs(sent, graph.num_features))
+    channel = learning.NoisyGraphChannel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
+    how = learning.PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
     labels, hops = base.require_received(plan, memory.labels), params.feature_hops
     return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, _Made, _Work, Memory] = base.Offers(
     units=(privacy.Unit.NODE,),
     situations=(base.MethodSituation("transductive", (privacy.Trust.CURATOR, privacy.Trust.OWN_CLIENT)),),
     trusts_nobody=True,

@@ -5,18 +5,15 @@ weighted by labelled nodes. Adam's moments travel with the parameters and are av
 restarted goes on where the federation is. One client is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) does not train. In every round clients
-report the broadcast model's accuracy and loss there, on a graph with as few edges per node as a separate test graph. A
-candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
-ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and those within a standard error
-of the best answer together. A candidate two standard errors below the best after 100 steps stops. With ``refit`` the chosen
-ones are trained again on all training nodes, for as many rounds as were best; not so with a validation mask of the split, as in
-published work.
+report the broadcast model's accuracy and loss there, on a graph with as few edges per node as a separate test graph. Training
+ends after ``patience`` rounds without a better accuracy or loss, and the best round counts. With ``refit`` the network is then
+trained again on all training nodes, for as many rounds; not so with a validation mask of the split, as in published work.
 
-**Phases.** A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates train
-with the first fold. Those within two standard errors of the best go on to the next fold, until one is left or all folds are
-used. Results of a candidate are added up over folds, round by round, so that one number of rounds is chosen on all validation
-nodes together: a choice on 150 nodes follows chance. The last phases train the chosen ones on all training nodes. Rounds that
-are left when phases end early pass with empty messages.
+**Phases.** ``model: ceiling`` trains each candidate of a small grid. A phase is the training of one candidate while one fold
+validates, at most ``rounds`` rounds; a candidate two standard errors below the best after 100 steps stops. All candidates train
+with the first fold, those within two standard errors of the best also with the next one, until one is left or all folds are
+used. Results are added up over folds, round by round: a choice on 150 nodes follows chance. Those within a standard error of
+the best answer together, each trained again in a last phase. Rounds that are left pass with empty messages.
 
 **The training graph at inference.** Inductive: the model reads only the test graph. Transductive: the whole graph, which is the
 asked graph. If nodes ask, one candidate of ``model: ceiling`` also reads the labels of their neighbours, as a private row may
@@ -36,13 +33,11 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
-from fedgraph import learning
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError
-from fedgraph.learning import fitting, own_models, require_short_network_shape, walks
+from fedgraph.learning import fitting, own_models
 from fedgraph.methods import base
-from fedgraph.methods.base import Plan, PlanInbox, State
-from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Unbounded, Unit, Unprotected
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
@@ -78,7 +73,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Made:
+class _Made:
     """What the plan made of public facts."""
 
     # nodes of a separate test graph over training nodes, at most 1; 1 if the training graph is asked, or the size is unknown
@@ -124,7 +119,7 @@ class Params(Settings):
         "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",
     )
     alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
-    propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
+    propagation_steps: ClassVar[int] = 10  # power iterations over the asked graph (logistic, mlp)
     validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")
     folds: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         "auto",
@@ -163,7 +158,7 @@ class Params(Settings):
 
                 networks.require_callable_network(self.model, self.arguments)
             else:
-                require_short_network_shape(self.model, self.arguments)
+                learning.require_short_network_shape(self.model, self.arguments)
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
@@ -187,7 +182,7 @@ class Params(Settings):
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
 
 
-Planned: TypeAlias = Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, _Made]
 
 
 _PROBATION, _FAR = 100, 2.0  # steps before a candidate may stop early; standard errors below the best with which it does
@@ -277,7 +272,7 @@ def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseTraining:
+class _Training:
     """What the server remembers."""
 
     seed: int  # of all random draws
@@ -293,7 +288,7 @@ class PhaseTraining:
 
 
 @dataclass(frozen=True)
-class PhasePlace:
+class _Place:
     """The state of the phases, which is broadcast."""
 
     candidate: int  # the candidate that is trained
@@ -304,7 +299,7 @@ class PhasePlace:
     fold: int = 0  # the part of the training nodes that validates
 
     @classmethod
-    def of(cls, model: Mapping[str, np.ndarray]) -> PhasePlace:
+    def of(cls, model: Mapping[str, np.ndarray]) -> _Place:
         """The place in a broadcast model."""
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
@@ -313,10 +308,6 @@ class PhasePlace:
         """The model with this place."""
         place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
-
-    def step_seed(self, client: int, step: int) -> int:
-        """The seed of the dropout of one step of a client."""
-        return seed_of_step(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
 def shape_of(plan: Planned, index: int) -> learning.NetworkShape:
@@ -353,27 +344,25 @@ def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
+def answering(state: base.State[_Training]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or before that the one in training."""
     if "members" not in state.model:
-        return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
+        return [(_Place.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
     parts = np.split(state.model["parameters"], np.cumsum(sizes)[:-1])
     return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
 
 
-def _phase(
-    plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
-) -> State[PhaseTraining]:
+def _phase(plan: Planned, training: _Training, candidate: int, *, refits: bool = False, fold: int = 0) -> base.State[_Training]:
     fresh = fitting.start_fitting(shape_of(plan, candidate), seed_of_step(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
-    place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
-    return State(place.broadcast(fresh.vector, fresh.moments), own)
+    place = _Place(candidate, 0, training.seed, refits, going=True, fold=fold)
+    return base.State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
-def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
+def server(plan: Planned, state: base.State[_Training], inbox: base.PlanInbox) -> base.State[_Training]:
     """Averages the messages, judges the model, and goes on with the phase or begins the next one."""
-    model, place = state.model, PhasePlace.of(state.model)
+    model, place = state.model, _Place.of(state.model)
     training = state.memory
     if not place.going:
         return state
@@ -394,7 +383,7 @@ def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> Stat
     hopeless = count > 0 and place.steps >= _PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
-        return State(after.broadcast(mean, moments), training)
+        return base.State(after.broadcast(mean, moments), training)
     return _next(plan, training, place, bool(masked))
 
 
@@ -404,7 +393,7 @@ def _least(plan: Planned, count: float) -> int:
     return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 
-def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> PhaseTraining:
+def _noted(training: _Training, found: BestCandidate, row: np.ndarray) -> _Training:
     """Notes a round: a better rank or a lower loss gives the phase new patience."""
     better = found.beats(training.in_phase)
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
@@ -414,7 +403,7 @@ def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> Ph
     return replace(training, in_phase=in_phase, curve=curve, waited=waited, lowest=min(training.lowest, found.loss))
 
 
-def _is_behind(training: PhaseTraining, count: float) -> bool:
+def _is_behind(training: _Training, count: float) -> bool:
     """Whether the candidate in training is ``_FAR`` standard errors (of ``count`` validation nodes) below the best one."""
     if not training.tried or training.in_phase is None:
         return False
@@ -422,11 +411,11 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
     return training.in_phase.accuracy < best - _FAR * _standard_error(best, count)
 
 
-def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:
+def _next(plan: Planned, training: _Training, place: _Place, masked: bool) -> base.State[_Training]:
     if place.refits:
         members, at = list(training.members), training.fitted
         members[at] = replace(members[at], parameters=training.last)
-        return _refit(plan, replace(training, members=tuple(members), fitted=at + 1))
+        return _refitted(plan, replace(training, members=tuple(members), fitted=at + 1))
     ended, tried = training.in_phase, dict(training.tried)
     if ended is not None:
         curve, before = np.array(training.curve), tried.get(place.candidate)
@@ -440,41 +429,32 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
     chosen = candidates_within(tried, NEAR_CANDIDATES)[: plan.params.members]
-    if not chosen:
-        last = BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)
-        return _over(replace(training, members=(last,)))
-    training = replace(training, members=tuple(tried[c].best for c in chosen))
-    return _refit(plan, training) if plan.params.refit and not masked else _over(training)
+    members = [tried[c].best for c in chosen] or [BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)]
+    fitted = 0 if plan.params.refit and not masked else len(members)
+    return _refitted(plan, replace(training, members=tuple(members), fitted=fitted))
 
 
-def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
-    while training.fitted < len(training.members) and not training.members[training.fitted].updates:
-        training = replace(training, fitted=training.fitted + 1)
-    if training.fitted == len(training.members):
-        return _over(training)
-    return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
-
-
-def _over(training: PhaseTraining) -> State[PhaseTraining]:
+def _refitted(plan: Planned, training: _Training) -> base.State[_Training]:
+    """The phase that trains the next member again, or the end, where the members answer."""
     members = training.members
-    place = PhasePlace(members[0].candidate, 0, training.seed, refits=False, going=False)
+    if left := [at for at in range(training.fitted, len(members)) if members[at].updates]:
+        return _phase(plan, replace(training, fitted=left[0]), members[left[0]].candidate, refits=True)
+    place = _Place(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))
     if len(members) > 1:
         model["members"] = np.array([[m.candidate for m in members], [m.parameters.size for m in members]], dtype=np.int64)
-    return State(model, training)
+    return base.State(model, training)
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class _Work:
     """The graph of one client, with caches of what is computed from it."""
 
     graph: Graph  # of the client
     rows: fitting.FittingScaling  # how feature rows are scaled
     networks: dict[int, learning.Network] = field(default_factory=dict)  # candidate → network; its parameters are broadcast
-    # (seed, refits, fold) → the labels that train and those that validate; the latest only
-    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    # (seed, fold) → the graph on which nodes validate; the latest only
-    thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
+    # (seed, refits, fold) → what ``_divided`` returns; the latest only
+    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray, _Work]] = field(default_factory=dict)
     # labels that train → rows with the labels of neighbours; the latest only
     heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
 
@@ -492,33 +472,65 @@ class Work:
             self.heard[key] = fitting.prepare_fitting_inputs(self.graph, self.rows, training)
         return self.heard[key]
 
+    def network(self, plan: Planned, index: int) -> learning.Network:
+        """The network of candidate ``index``."""
+        if index not in self.networks:
+            self.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
+        return self.networks[index]
 
-def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    """What client ``number`` sends, one float64 vector whose parts add up over clients.
+
+def _divided(plan: Planned, work: _Work, place: _Place, number: int) -> tuple[np.ndarray, np.ndarray, _Work]:
+    """(labels that train, labels that validate, what is asked about the latter) in a phase of client ``number``.
+
+    A separate test graph has few of its nodes' neighbours. So validation nodes are asked on a graph with as few edges per node:
+    only edges among them and a share of the other nodes, drawn once, are kept.
+    """
+    key = (place.seed, place.refits, place.fold)
+    if key in work.divided:
+        return work.divided[key]
+    graph, labels = work.graph, work.graph.labels
+    training, validation, asked = labels, np.full_like(labels, -1), work
+    if not place.refits:
+        drawn = np.random.default_rng([place.seed, number]).random(labels.size)
+        training, validation = divide_labels(graph, plan.made.validation, drawn, place.fold)
+        if plan.made.share < 1 and (validation >= 0).any():
+            others = np.random.default_rng([place.seed, number, 1]).random(labels.size) < plan.made.share
+            kept = sp.diags_array((others | (validation >= 0)).astype(graph.adjacency.dtype))
+            thin = sp.csr_array(kept @ graph.adjacency @ kept)
+            thin.eliminate_zeros()
+            asked = _Work(replace(graph, adjacency=thin), work.rows, work.networks)
+    work.divided.clear()
+    work.divided[key] = training, validation, asked
+    return work.divided[key]
+
+
+def _message_of(plan: Planned, work: _Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+    """What client ``number`` sends after its steps, one float64 vector whose parts add up over clients.
 
     Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
     loss and number of validation nodes of the broadcast model; and 1 if the client has a validation mask of the split, else 0.
     """
-    place = PhasePlace.of(model)
+    params, place = plan.params, _Place.of(model)
     if not place.going:
         return np.zeros(1)
-    key = (place.seed, place.refits, place.fold)
-    if key not in work.divided:
-        work.divided.clear()
-        labels = work.graph.labels
-        work.divided[key] = labels, np.full_like(labels, -1)
-        if not place.refits:
-            drawn = np.random.default_rng([place.seed, number]).random(labels.size)
-            work.divided[key] = divide_labels(work.graph, plan.made.validation, drawn, place.fold)
-    training, validation = work.divided[key]
+    candidate = plan.made.candidates[place.candidate]
+    training, validation, asked = _divided(plan, work, place, number)
     judged = np.zeros(3)
     if (validation >= 0).any():
-        asked, index = _like_asked(plan, work, validation, place, number), place.candidate
-        given, network = asked.read_by(plan.made.candidates[index], training), _network(plan, asked, index)
-        judged = count_validation(_scores_of(plan, index, network, model["parameters"], asked.graph, given), validation)
-    vector, moments, weight = _trained(plan, work, model, training, number)
-    masked = 0.0 if work.graph.validation is None else 1.0
-    return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
+        given, network = asked.read_by(candidate, training), asked.network(plan, place.candidate)
+        scores = _scores_of(plan, place.candidate, network, model["parameters"], asked.graph, given)
+        judged = count_validation(scores, validation)
+
+    def seed_of(step: int) -> int:
+        return seed_of_step(place.seed, number, place.candidate, step, *_later(place.fold))
+
+    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
+    before = fitting.FittingProgress(model["parameters"], model["moments"])
+    network, given = work.network(plan, place.candidate), work.read_by(candidate, training)
+    after = fitting.continue_fitting(network, given, training, before, how, seed_of)
+    weight, masked = float((training >= 0).sum()), float(work.graph.validation is not None)
+    sums = (after.vector.astype(np.float64) * weight, after.moments.astype(np.float64).ravel() * weight)
+    return np.concatenate((*sums, [weight], judged, [masked]))
 
 
 def _scores_of(
@@ -528,7 +540,7 @@ def _scores_of(
     found, alpha = fitting.score_after_fitting(network, parameters, given), plan.made.candidates[index].alpha
     if alpha == 1:
         return found
-    return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
+    return learning.walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
 
 
 def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
@@ -556,54 +568,16 @@ def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, 
     return own_models.choose_steps(descended, answers, shared, graph.labels, rng)
 
 
-def _trained(
-    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """(parameters, moments, number of labelled nodes) after a round, the first two times the third; float64."""
-    params, place = plan.params, PhasePlace.of(model)
-    candidate = plan.made.candidates[place.candidate]
-    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
-    before = fitting.FittingProgress(model["parameters"], model["moments"])
-    network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
-    after = fitting.continue_fitting(network, given, training, before, how, lambda step: place.step_seed(number, step))
-    weight = float((training >= 0).sum())
-    return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
-
-
-def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: PhasePlace, number: int) -> Work:
-    """The graph on which validation nodes are judged, with as few edges per node as the graph that will be asked.
-
-    A separate test graph has few of its nodes' neighbours. So here only edges among validation nodes and a share of the other
-    nodes, drawn once, are kept.
-    """
-    if plan.made.share == 1:
-        return work
-    if (key := (place.seed, place.fold)) not in work.thinned:
-        drawn = np.random.default_rng([place.seed, number, 1]).random(validation.size)
-        kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
-        thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
-        thin.eliminate_zeros()
-        work.thinned.clear()
-        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.rows, work.networks)
-    return work.thinned[key]
-
-
-def _network(plan: Planned, work: Work, index: int) -> learning.Network:
-    if index not in work.networks:
-        work.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
-    return work.networks[index]
-
-
 _TOO_FEW = (
     f"Fewer than {_CEILING_FEW} validation nodes cannot tell networks apart: this row may lie below a plain "
     "network. Compare with one, or label more nodes."
 )
-_IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+_IN_CLEAR = privacy.Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One unprotected release per client and round, at ε = ∞ whatever the budget is."""
-    assumed = (Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
+    assumed = (privacy.Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
     if params.model == _CHOSEN and "features" not in params.model_fields_set:
         if not isinstance(facts, base.ClearFacts):
             raise PrivacyError("model: ceiling counts entries of private rows: give base.ClearFacts, or write features")
@@ -614,32 +588,36 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     known = facts.public_graph if facts.public == "test-graph" else None
     share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
-    made = Made(share, candidates, *params.divided(labelled, tried))
+    made = _Made(share, candidates, *params.divided(labelled, tried))
     refits = min(params.members, tried) if params.refit and params.validation else 0
     rounds = (tried * made.folds + refits) * params.rounds
-    event = Unprotected("parameters are sent without noise")
+    event = privacy.Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
     notes = (note,) if params.model == _CHOSEN else ()
-    guarantee = base.guarantee_from_public_facts(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(rounds, (PlannedRelease("model", Unbounded(), _IN_CLEAR, event, range(rounds)),), 1)
+    guarantee = base.guarantee_from_public_facts(facts, privacy.Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(
+        rounds, (privacy.PlannedRelease("model", privacy.Unbounded(), _IN_CLEAR, event, range(rounds)),), 1
+    )
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[PhaseTraining]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Training]:
     everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, PhaseTraining(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
+    return _phase(plan, _Training(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(subgraph.graph, plan.params.features)
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
+    return _Work(subgraph.graph, plan.params.features)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """Trains locally and judges the broadcast model on validation nodes (``_message_of``)."""
     return {"update": desk.release("model", _message_of(plan, work, model, desk.client))}
 
 
-def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[_Training], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, by all networks that answer."""
     found = []
     for index, parameters in answering(state):
@@ -650,13 +628,13 @@ def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np
     return candidates_together(found)
 
 
-def tuned(plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator) -> base.State[PhaseTraining]:
+def _tuned(plan: Planned, state: base.State[_Training], graph: Graph, rng: np.random.Generator) -> base.State[_Training]:
     """The state with the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [_tuned_weights(plan, index, parameters, graph, rng) for index, parameters in answering(state)]
     return replace(state, model={**state.model, "parameters": np.concatenate(own)})
 
 
-def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
+def _says(plan: Planned, state: base.State[_Training]) -> tuple[str, ...]:
     members, tried, steps = state.memory.members, state.memory.tried, plan.params.local_epochs
     if plan.params.model != _CHOSEN or not tried:
         return ()
@@ -671,8 +649,8 @@ def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
 
 
 _FEWER = {"rounds": 3, "local_epochs": 3}
-OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
-    units=(Unit.NODE,),
+OFFERS: base.Offers[Params, _Made, _Work, _Training] = base.Offers(
+    units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
         base.MethodSituation("inductive", settings=_FEWER),
@@ -685,6 +663,6 @@ OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     private_test_nodes=True,  # nothing is protected, so a test node may be asked in any setting
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
-    tuned=tuned,
+    tuned=_tuned,
     says=_says,
 )

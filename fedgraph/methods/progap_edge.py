@@ -19,11 +19,9 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning import aggregate_hop
+from fedgraph import learning, privacy
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import Made, NoisyHopSettings, Work
-from fedgraph.privacy import Unit
 from fedgraph.types import Graph
 
 REFERENCE = base.method_bibtex("sajadmanesh2024progap")
@@ -31,13 +29,13 @@ REFERENCE = base.method_bibtex("sajadmanesh2024progap")
 prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
-class Params(NoisyHopSettings):
+class Params(noisy_hops.NoisyHopSettings):
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
     epochs: int = Field(100, ge=1, description="Adam steps of each stage")
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers."""
 
     seed: int  # of all stages
@@ -46,7 +44,7 @@ class Memory:
     stages: tuple[np.ndarray, ...] = ()  # parameters of each stage so far, flat float32
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, noisy_hops.Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -54,18 +52,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return noisy_hops.plan_for("progap_edge", params, facts, budget, code="renyi")
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     """Stage 0, from public features and labels."""
-    return _grown(plan, Memory(int(rng.integers(2**31))))
+    return _grown(plan, _Memory(int(rng.integers(2**31))))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """Keeps the noisy hop, and trains the next stage on it."""
     memory = state.memory
     return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.receive(plan, inbox))))
 
 
-def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
+def _grown(plan: Planned, memory: _Memory) -> base.State[_Memory]:
     """The state with the next stage, and with its rows if another hop follows."""
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
@@ -82,7 +80,7 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     return base.State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
@@ -91,12 +89,12 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return gap_networks.score_progressive_stage(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
     sums: list[np.ndarray] = []
     for stage in memory.stages[:-1]:
-        sums.append(aggregate_hop(graph.adjacency, gap_networks.progressive_rows(stage, graph, sums, hidden)))
+        sums.append(learning.aggregate_hop(graph.adjacency, gap_networks.progressive_rows(stage, graph, sums, hidden)))
     return gap_networks.score_progressive_stage(memory.stages[-1], graph, sums, hidden)
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.EDGE,),
+OFFERS: base.Offers[Params, noisy_hops.Made, noisy_hops.Work, _Memory] = base.Offers(
+    units=(privacy.Unit.EDGE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(
         base.MethodSituation("transductive", settings={"epochs": 20}),

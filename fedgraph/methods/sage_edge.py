@@ -13,10 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph import privacy
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import PublicTrainingSteps, aggregation, whole_graph
 from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
@@ -32,7 +31,7 @@ class Params(Settings):
     memory_gb: float = Field(2.0, gt=0, description="memory the perturbed graph may take, in GB")
     epochs: int = Field(100, ge=1, description="Adam steps")
     training_rate: ClassVar[float] = 0.01  # Adam step size
-    weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
+    weight_decay: ClassVar[float] = 5e-4  # L2 weight
 
     @property
     def protects(self) -> privacy.Relation:
@@ -91,7 +90,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int32 [m, 2], the client's edges, u < v: in its own numbering, or in global ids where cut edges are shared."""
-    aggregation.require_simple(subgraph.graph.adjacency)
+    learning.aggregation.require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
@@ -116,8 +115,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     edges = np.concatenate(parts)
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    how = PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
-    train = whole_graph.train_gcn if p.network == "gcn" else whole_graph.train_graphsage
+    how = learning.PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
+    train = learning.whole_graph.train_gcn if p.network == "gcn" else learning.whole_graph.train_graphsage
     scores = train(plan.made, adjacency, p.hidden, how, np.random.default_rng(state.memory.seed))
     return base.State({}, Memory(state.memory.seed, scores, adjacency if adjacency.nnz <= _KEPT else None))
 

@@ -31,7 +31,7 @@ from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphProvenance
 
-_FORMAT = 5  # 1 held digests of the training data; records of 2 to 4 have other names or fields
+_FORMAT = 6  # 1 held digests of the training data; records of 2 to 5 have other names or fields
 _MOST_HEADER = 100_000_000  # bytes
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U64": "<u8",

@@ -187,7 +187,7 @@ def defaults(path: Path) -> list[str]:
 def test_no_default_is_the_less_private_choice() -> None:
     rooms = Path(fedgraph.__file__).parent
     files = [p for room in ("privacy", "partition", "federation") for p in (rooms / room).rglob("*.py")]
-    files += [rooms / "methods" / "base" / name for name in ("public_facts.py", "plan.py")] + [rooms / "types.py"]
+    files += [rooms / "methods" / "base" / "contract.py", rooms / "types.py"]
     files += (rooms / "tasks" / "node_classification").glob("[ap]*.py")  # who is asked, and what is public
     there = [found for path in files for found in defaults(path)]
     assert not there, "give these no default, or say in SAFE why it is the more private choice:\n" + "\n".join(there)

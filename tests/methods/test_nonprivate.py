@@ -70,7 +70,7 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     first, second = (nonprivate.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
     plan, state = trained(library, in_rounds)
-    seed = nonprivate.PhasePlace.of(state.model).seed
+    seed = state.memory.seed
     shape = nonprivate.shape_of(plan, 0)  # type: ignore[arg-type]
     start = fitting.start_fitting(shape, nonprivate.seed_of_step(seed, 0))
     alone = fitting.continue_fitting(
@@ -148,10 +148,10 @@ def test_wrong_names_are_one_clear_line(settings: dict[str, object], said: str) 
 def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Graph) -> None:
     params = Params(model="ceiling", among=["logistic", "gcn"], rounds=4, local_epochs=5, patience=2, validation=0.3)
     plan, state = trained(library, params)
-    kept: nonprivate.PhaseTraining = state.memory
+    kept = state.memory
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
-    assert not nonprivate.PhasePlace.of(state.model).going
+    assert not state.model["moments"].size, "the last phase is over"
     assert [m.candidate for m in kept.members] == [c for c, _ in nonprivate.answering(state)]
     assert max(t.folds for t in kept.tried.values()) > 1 or len(nonprivate.candidates_within(kept.tried, 2.0)) == 1
     for member, (index, parameters) in zip(kept.members, nonprivate.answering(state), strict=True):

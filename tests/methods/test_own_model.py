@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning import rooted
-from fedgraph.methods import own_model
-from fedgraph.methods.base import Budget, PlanStreams, occurrences
-from fedgraph.methods.sage_node.published import claimed_sage_epsilon, claimed_sage_subgraphs
+from fedgraph.methods import own_model, sage_node
+from fedgraph.methods.base import Budget, PlanStreams, examples
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Repeated, Unit, Viewer
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.types import Graph
@@ -51,7 +50,7 @@ def test_a_node_is_in_no_more_examples_than_are_priced(replaced: bool, cap: str,
         other[0], other[:, 0] = 0, 0
         if replaced:
             other[0, -degree:] = other[-degree:, 0] = 1
-    rule = occurrences.rule(cap, degree, 1e9, hops, 0.5, replaced, n)
+    rule = examples.rule(cap, degree, 1e9, hops, 0.5, replaced, n)
     assert rule.rate == 1
 
     def subgraphs(adjacency: Any) -> list[tuple[Any, Any]]:
@@ -67,7 +66,7 @@ def test_a_node_is_in_no_more_examples_than_are_priced(replaced: bool, cap: str,
 
 def test_without_mentions_a_node_is_in_its_own_example_alone_and_pays_what_a_row_pays() -> None:
     for replaced in (False, True):
-        rule = occurrences.rule("all", 10, 0.0, 2, 0.2, replaced, 500)
+        rule = examples.rule("all", 10, 0.0, 2, 0.2, replaced, 500)
         assert rule.most == 1
         assert rule.events(2.0) == (PoissonGaussian(2.0, 0.2, 1, replaced),)
 
@@ -77,21 +76,21 @@ def test_without_mentions_a_node_is_in_its_own_example_alone_and_pays_what_a_row
 def test_no_price_is_looser_than_that_of_daigavane(degree: int, hops: int, rate: float) -> None:
     """The same subgraphs in the same expected batches: Rényi, without replacement, as published (Daigavane et al. 2021)."""
     n, steps, epsilon = 2000, 50, 4.0
-    rule = occurrences.rule("promised", degree, 1e9, hops, rate, False, n)
-    sigma, way = occurrences.noise_multiplier(rule, steps, epsilon, DELTA)
+    rule = examples.rule("promised", degree, 1e9, hops, rate, False, n)
+    sigma, way = examples.noise_multiplier(rule, steps, epsilon, DELTA)
     ours = price(Repeated(rule.events(sigma)[way], steps), DELTA).epsilon
-    theirs = claimed_sage_epsilon(sigma, round(rate * n), n, claimed_sage_subgraphs(degree, hops), steps, DELTA)
+    theirs = sage_node.claimed_epsilon(sigma, round(rate * n), n, sage_node.claimed_subgraphs(degree, hops), steps, DELTA)
     assert 0.95 * epsilon < ours <= epsilon
     assert ours <= theirs
 
 
 @pytest.mark.parametrize(("degree", "rate"), [(2, 0.3), (10, 0.05)])
 def test_the_cheaper_of_two_prices_that_hold_is_taken(degree: int, rate: float) -> None:
-    rule = occurrences.rule("promised", degree, 1e9, 1, rate, False, 500)
+    rule = examples.rule("promised", degree, 1e9, 1, rate, False, 500)
     mentioned, touched = rule.events(20.0)
     assert isinstance(mentioned, MentionedGaussian)
     assert isinstance(touched, PoissonGaussian)
-    sigma, way = occurrences.noise_multiplier(rule, 30, 2.0, DELTA)
+    sigma, way = examples.noise_multiplier(rule, 30, 2.0, DELTA)
     costs = [price(Repeated(event, 30), DELTA).epsilon for event in rule.events(sigma)]
     assert costs[way] == min(costs) <= 2.0
 

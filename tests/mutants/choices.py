@@ -19,7 +19,7 @@ import fedgraph
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import PlanStreams
-from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
+from fedgraph.methods.base.contract import PLAN_PUBLIC_COINS
 from fedgraph.models import fit
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting import selection

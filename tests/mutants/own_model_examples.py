@@ -16,7 +16,7 @@ from fedgraph import data, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, isolation, neighbour_limits, own_network, rooted
 from fedgraph.methods import own_model
-from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
+from fedgraph.methods.base import Budget, Plan, PlanStreams, examples
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
 from fedgraph.privacy.accounting import pld
 from fedgraph.types import Graph, Subgraph
@@ -210,8 +210,8 @@ def _cap_after_sampling() -> list[tuple[object, str, object]]:
 
 
 def _counted_once() -> list[tuple[object, str, object]]:
-    honest = occurrences.rule
-    return [(occurrences, "rule", lambda *how: replace(honest(*how), others=1))]
+    honest = examples.rule
+    return [(examples, "rule", lambda *how: replace(honest(*how), others=1))]
 
 
 def _reads_whoever_is_there() -> list[tuple[object, str, object]]:

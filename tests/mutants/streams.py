@@ -28,7 +28,7 @@ from fedgraph.federation import messages
 from fedgraph.federation.messages import ClientJob
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, PlanStreams, block_path, client_path, gradient_std, method_kinds
-from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
+from fedgraph.methods.base.contract import PLAN_PUBLIC_COINS
 from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 from fedgraph import open_run, seeds
 from fedgraph.federation.messages import ClientJob
-from fedgraph.methods.base.plan import PlanStreams
+from fedgraph.methods.base import PlanStreams
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read

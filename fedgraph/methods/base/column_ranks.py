@@ -14,11 +14,7 @@ import scipy.sparse as sp
 
 from fedgraph import privacy
 from fedgraph.errors import PrivacyError
-from fedgraph.methods.base import plan as planned
-from fedgraph.methods.base.method_offers import Offers
-from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
-from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import calibrate, gaussian, private_counts
+from fedgraph.methods import base
 from fedgraph.types import Graph, GraphColumns, Subgraph
 
 COLUMN_RANKS_NAME = "column_ranks"
@@ -48,7 +44,7 @@ class ColumnRanks:
         if graph.columns is None:
             return graph
         line, k = _on_line(graph, known), known.places.size
-        every = (private_counts.bin_edges(self.brackets), self.shares)
+        every = (privacy.private_counts.bin_edges(self.brackets), self.shares)
         edges, shares = (np.broadcast_to(part, (k, privacy.private_counts.COUNT_BINS + 1)) for part in every)
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
@@ -68,7 +64,7 @@ class ColumnRanks:
 
 def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
     """float64 [n, k], every number on the line of ``private_counts``; NaN for an empty cell and in a row of zeros."""
-    line = private_counts.number_line(graph.features[:, known.places].toarray())
+    line = privacy.private_counts.number_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
     line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])
@@ -78,20 +74,20 @@ def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
 def fixed(columns: GraphColumns) -> ColumnRanks:
     """Ranks in 0 … 1 that are the same for all data: log₂(1 + |x|) with its sign, over the whole line."""
     shares = np.tile(np.linspace(0, 1, privacy.private_counts.COUNT_BINS + 1), (columns.places.size, 1))
-    return ColumnRanks(columns, private_counts.widest_brackets(columns.places.size), shares, low=0.0)
+    return ColumnRanks(columns, privacy.private_counts.widest_brackets(columns.places.size), shares, low=0.0)
 
 
 def of_public(public: Graph, columns: GraphColumns) -> ColumnRanks:
     """Ranks of ``columns`` among the rows of a graph whose features are public."""
-    line, brackets = _on_line(public, columns), private_counts.widest_brackets(columns.places.size)
+    line, brackets = _on_line(public, columns), privacy.private_counts.widest_brackets(columns.places.size)
     bound = privacy.ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(_ROUNDS):
-        counts = bound.enforce(private_counts.positions(line, brackets))
-        brackets = private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
-    return ColumnRanks(columns, brackets, private_counts.shares_below(counts))
+        counts = bound.enforce(privacy.private_counts.positions(line, brackets))
+        brackets = privacy.private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
+    return ColumnRanks(columns, brackets, privacy.private_counts.shares_below(counts))
 
 
-def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
+def plan_with(make: Callable[[base.Budget], base.Plan], facts: base.PublicFacts, budget: base.Budget) -> base.Plan:
     """A method's plan for the rest of the budget, with the release of counts (without one if there are no ``columns``).
 
     Under the provable reading both together cost at most ``budget``. make: from a budget to the method's plan. ``PrivacyError``
@@ -106,9 +102,9 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
     noisy = any(not isinstance(r.event, privacy.Unprotected) for r in made.schedule.releases)
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
-    one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    one = privacy.calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     multiplier = one * (_ROUNDS / _SHARE) ** 0.5
-    left = gaussian.epsilon((1 - _SHARE) ** 0.5 / one, budget.delta)
+    left = privacy.gaussian.epsilon((1 - _SHARE) ** 0.5 / one, budget.delta)
     found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
     while budget.calibrated_by != "published" and found.provable().epsilon > budget.epsilon:
         left *= 0.98
@@ -116,16 +112,16 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
     return found
 
 
-def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: float | None) -> Plan:
+def _with(made: base.Plan, facts: base.PublicFacts, columns: GraphColumns, multiplier: float | None) -> base.Plan:
     """``made`` with the release of counts. multiplier: noise multiplier of one round; None: no noise."""
     bound = _counted(columns, facts)
     names = columns.called
     if multiplier is None:
-        mechanism, event = planned.PLAN_WITHOUT_NOISE
+        mechanism, event = base.PLAN_WITHOUT_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
         sensitivity = bound.change(made.guarantee.protection.relation)
-        std, _ = planned.gradient_std(multiplier, sensitivity, facts)
+        std, _ = base.gradient_std(multiplier, sensitivity, facts)
         mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * privacy.private_counts.COUNT_BINS**0.5 / 2 / facts.num_nodes
         said = (
@@ -139,51 +135,55 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
-def _counted(columns: GraphColumns, facts: PublicFacts) -> privacy.ColumnCounts:
+def _counted(columns: GraphColumns, facts: base.PublicFacts) -> privacy.ColumnCounts:
     return privacy.ColumnCounts(columns.places.size, facts.num_nodes, columns.places.size > _MOST_APART)
 
 
-def _columns(plan: Plan) -> GraphColumns:
+def _columns(plan: base.Plan) -> GraphColumns:
     if plan.facts.columns is None:
         raise PrivacyError(f"a plan of {COLUMN_RANKS_NAME} needs columns whose range is not public")
     return plan.facts.columns
 
 
-def plan_before(made: Plan) -> Plan | None:
+def plan_before(made: base.Plan) -> base.Plan | None:
     """The plan of the rounds of counts before those of ``made``; None if there are none. Its functions follow below."""
     own = tuple(release for release in made.schedule.releases if release.path == _PATH)
     if not own:
         return None
-    schedule = planned.PlanSchedule(rounds=_ROUNDS, releases=own, min_clients=made.schedule.min_clients)
-    return Plan(COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=planned.PlanSums(additive=True))
+    schedule = base.PlanSchedule(rounds=_ROUNDS, releases=own, min_clients=made.schedule.min_clients)
+    return base.Plan(
+        COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=base.PlanSums(additive=True)
+    )
 
 
-def _std_of_sum(mechanism: privacy.NoiseMechanism, facts: PublicFacts) -> float:
+def _std_of_sum(mechanism: privacy.NoiseMechanism, facts: base.PublicFacts) -> float:
     std = mechanism.std if isinstance(mechanism, privacy.GaussianNoise) else 0.0
     return std * facts.num_clients**0.5
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
+def start(plan: base.Plan, rng: np.random.Generator) -> base.State[ColumnRanks | None]:
     bound = _counted(_columns(plan), plan.facts)
-    return State({"brackets": private_counts.widest_brackets(1 if bound.pooled else bound.num_columns)}, None)
+    return base.State({"brackets": privacy.private_counts.widest_brackets(1 if bound.pooled else bound.num_columns)}, None)
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
+def prepare(plan: base.Plan, subgraph: Subgraph) -> np.ndarray:
     return _on_line(subgraph.graph, _columns(plan))
 
 
-def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: privacy.Desk) -> PlanSent:
+def client(
+    plan: base.Plan, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """Noisy counts in the bins of the current brackets."""
-    return {"counts": desk.release(_PATH, private_counts.positions(work, model["brackets"]))}
+    return {"counts": desk.release(_PATH, privacy.private_counts.positions(work, model["brackets"]))}
 
 
-def server(plan: Plan, state: State, inbox: PlanInbox) -> State[ColumnRanks | None]:
+def server(plan: base.Plan, state: base.State, inbox: base.PlanInbox) -> base.State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
     if inbox.round == _ROUNDS - 1:
-        return State(state.model, ColumnRanks(_columns(plan), brackets, private_counts.shares_below(counts)))
+        return base.State(state.model, ColumnRanks(_columns(plan), brackets, privacy.private_counts.shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
-    return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
+    return base.State({"brackets": privacy.private_counts.narrowed_brackets(brackets, counts, std)}, None)
 
 
-OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(units=(), situations=())
+OFFERS: base.Offers[None, None, np.ndarray, ColumnRanks | None] = base.Offers(units=(), situations=())

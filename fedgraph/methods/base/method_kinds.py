@@ -10,12 +10,9 @@ from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from fedgraph import plugins
+from fedgraph import plugins, privacy
+from fedgraph.methods import base
 from fedgraph.methods.base import column_ranks
-from fedgraph.methods.base.method_offers import AnyMethodOffers, OfferedMethodKind
-from fedgraph.methods.base.plan import Plan, PlanInbox, PlanStreams, State
-from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import Desk, Event, NoiseMechanism, PlannedRelease, Released, Trust
 from fedgraph.types import Graph, Subgraph
 
 _WORDS: dict[str, str] = {
@@ -29,28 +26,34 @@ class Method(Protocol):
     """What all kinds have in common; ``methods.base`` describes the functions."""
 
     REFERENCE: str  # BibTeX of its papers
-    OFFERS: AnyMethodOffers  # what it can do
+    OFFERS: base.AnyMethodOffers  # what it can do
     Params: Any  # the class of its settings
 
-    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan: ...
-    def start(self, plan: Plan, rng: np.random.Generator) -> State: ...
-    def prepare(self, plan: Plan, subgraph: Subgraph) -> Any: ...
+    def plan(self, params: Any, facts: base.PublicFacts, budget: base.Budget) -> base.Plan: ...
+    def start(self, plan: base.Plan, rng: np.random.Generator) -> base.State: ...
+    def prepare(self, plan: base.Plan, subgraph: Subgraph) -> Any: ...
     def client(
-        self, plan: Plan, work: Any, model: Mapping[str, np.ndarray], round_: int, streams: PlanStreams, desk: Desk
-    ) -> dict[str, Released]: ...
-    def server(self, plan: Plan, state: State, inbox: PlanInbox) -> State: ...
+        self,
+        plan: base.Plan,
+        work: Any,
+        model: Mapping[str, np.ndarray],
+        round_: int,
+        streams: base.PlanStreams,
+        desk: privacy.Desk,
+    ) -> dict[str, privacy.Released]: ...
+    def server(self, plan: base.Plan, state: base.State, inbox: base.PlanInbox) -> base.State: ...
 
 
 class ClassifierMethod(Method, Protocol):
     """A method that gives every node of a graph a score for each class."""
 
-    def predict(self, plan: Plan, state: State, graph: Graph) -> np.ndarray: ...
+    def predict(self, plan: base.Plan, state: base.State, graph: Graph) -> np.ndarray: ...
 
 
 class LinkerMethod(Method, Protocol):
     """A method that scores pairs of nodes, int64 [m, 2]: float64 [m], larger for a likelier link."""
 
-    def scores(self, plan: Plan, state: State, pairs: np.ndarray) -> np.ndarray: ...
+    def scores(self, plan: base.Plan, state: base.State, pairs: np.ndarray) -> np.ndarray: ...
 
 
 class _EmbedderSettings(Protocol):
@@ -69,7 +72,7 @@ class _Encoding(Protocol):
 
     @property
     def width(self) -> int: ...  # numbers per node
-    def of_graph(self, num_nodes: int) -> tuple[NoiseMechanism, Event]: ...
+    def of_graph(self, num_nodes: int) -> tuple[privacy.NoiseMechanism, privacy.Event]: ...
 
 
 class EmbedderMethodMade(Protocol):
@@ -78,7 +81,7 @@ class EmbedderMethodMade(Protocol):
     @property
     def encoding(self) -> _Encoding: ...
     @property
-    def sent(self) -> tuple[PlannedRelease, ...]: ...  # for each client, the planned release of its embedding
+    def sent(self) -> tuple[privacy.PlannedRelease, ...]: ...  # for each client, the planned release of its embedding
     @property
     def sizes(self) -> tuple[tuple[int, ...], ...]: ...  # for each client, the number of nodes of each of its graphs
     @property
@@ -89,7 +92,7 @@ class EmbedderMethodMade(Protocol):
     def pooled(self) -> Any: ...
 
 
-EmbedderMethodPlan: TypeAlias = Plan[_EmbedderSettings, EmbedderMethodMade]
+EmbedderMethodPlan: TypeAlias = base.Plan[_EmbedderSettings, EmbedderMethodMade]
 
 
 class EmbedderMethodMemory(Protocol):
@@ -105,13 +108,13 @@ class EmbedderMethodMemory(Protocol):
 class EmbedderMethod(Method, Protocol):
     """A method whose clients release embeddings of their graphs."""
 
-    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> EmbedderMethodPlan: ...
+    def plan(self, params: Any, facts: base.PublicFacts, budget: base.Budget) -> EmbedderMethodPlan: ...
     def answers(self, plan: EmbedderMethodPlan, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray: ...
-    def in_clear(self, plan: EmbedderMethodPlan, state: State, subgraph: Subgraph) -> np.ndarray: ...
+    def in_clear(self, plan: EmbedderMethodPlan, state: base.State, subgraph: Subgraph) -> np.ndarray: ...
 
 
 def explain_misfit(
-    name: str, kind: OfferedMethodKind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)
+    name: str, kind: base.OfferedMethodKind, given: str, trusted: Sequence[privacy.Trust] = (privacy.Trust.OWN_CLIENT,)
 ) -> str | None:
     """Why a method cannot serve a task, as one sentence; None: it can.
 
@@ -128,19 +131,21 @@ def explain_misfit(
         return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
     served = {t for s in places for t in s.trusted}
     for trust in trusted:
-        if offered.trusts_nobody and trust is not Trust.NOBODY:
+        if offered.trusts_nobody and trust is not privacy.Trust.NOBODY:
             return f"in {name!r} every node protects itself, so it needs no trust: write trust: [nobody], or leave it away"
-        if offered.trusts_nobody or (trust is Trust.ACTIVE_SERVER and Trust.OWN_CLIENT in served and offered.any_broadcast):
+        if offered.trusts_nobody or (
+            trust is privacy.Trust.ACTIVE_SERVER and privacy.Trust.OWN_CLIENT in served and offered.any_broadcast
+        ):
             continue
-        if trust is Trust.ACTIVE_SERVER:
+        if trust is privacy.Trust.ACTIVE_SERVER:
             return f"method {name!r} is proven for a server that follows the protocol, not for trust: {trust.value}"
         if trust not in served:
-            allowed = ", ".join(t.value for t in Trust if t in served)
+            allowed = ", ".join(t.value for t in privacy.Trust if t in served)
             return f"method {name!r} cannot serve trust: {trust.value}; allowed for it: {allowed}"
     return None
 
 
-def list_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
+def list_names(able: Callable[[base.AnyMethodOffers], object]) -> list[str]:
     """Names of the methods whose ``Offers`` make ``able`` true, in alphabetical order."""
     return [name for name in plugins.usable("methods") if able(load(name).OFFERS)]
 

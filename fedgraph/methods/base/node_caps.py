@@ -19,11 +19,8 @@ from pydantic import Field, model_validator
 
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.learning import neighbour_limits, torch
-from fedgraph.methods.base import plan, public_facts
-from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums
-from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import aggregation_noise, neighbour_sums
+from fedgraph.learning import torch
+from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
 NODE_CAP_COIN = 0  # names the public coins that cut neighbourhoods
@@ -87,7 +84,7 @@ class NodeCaps:
     def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, without the row of the node itself; one number under a promise."""
         if self.promised is not None:
-            return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
+            return (privacy.neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
 
     def terms(self, client: int) -> int:
@@ -97,9 +94,9 @@ class NodeCaps:
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
         """The weights of edges in a hop. client: None for a public graph, which gets the rule of the largest client."""
         if self.promised is not None:
-            return neighbour_limits.at_most(adjacency, self.promised, ids, NODE_CAP_COIN)
+            return learning.neighbour_limits.at_most(adjacency, self.promised, ids, NODE_CAP_COIN)
         if client is not None and self.limit is not None:
-            neighbour_limits.require(adjacency, self.limit, ids)
+            learning.neighbour_limits.require(adjacency, self.limit, ids)
         largest = max(self.proven, key=lambda cap: cap.num_nodes)
         return edge_weights(adjacency, largest if client is None else self.proven[client])
 
@@ -107,10 +104,10 @@ class NodeCaps:
 def edge_weights(adjacency: sp.csr_array, cap: privacy.PricedDegreeCap) -> sp.csr_array:
     """The weights of edges by ``cap``; a public graph may have more nodes than the cap was made for."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
-    return neighbour_limits.log_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
+    return learning.neighbour_limits.log_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
 
-def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> NodeCaps:
+def _caps_of(params: NodeCapSettings, facts: base.PublicFacts, budget: base.Budget) -> NodeCaps:
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published else "log"
     if not params.hops:
@@ -122,9 +119,9 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         )
     limit, knee = params.limit, params.knee
     if limit is None:
-        caps = tuple(neighbour_sums.priced_log_cap(n, knee) for n in facts.clients)
+        caps = tuple(privacy.neighbour_sums.priced_log_cap(n, knee) for n in facts.clients)
     else:
-        caps = tuple(neighbour_sums.priced_limited_cap(n, limit, params.typical, knee) for n in facts.clients)
+        caps = tuple(privacy.neighbour_sums.priced_limited_cap(n, limit, params.typical, knee) for n in facts.clients)
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
     note = _PROVEN.format(
@@ -161,7 +158,7 @@ def descent_of(params: Descends) -> learning.Descent:
     return learning.Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
-def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
+def directions_of(projection: int, facts: base.PublicFacts) -> tuple[np.ndarray | None, int]:
     """(public directions [d, k] of features, or None for all columns; the number of columns of rows)."""
     known = facts.public_graph
     basis = learning.projection.basis_of(known, projection) if projection and known is not None else None
@@ -214,7 +211,7 @@ def release_hop(
     return learning.scale_to_unit_length(shown[name].value)
 
 
-def key(streams: PlanStreams, *frozen: np.ndarray) -> str:
+def key(streams: base.PlanStreams, *frozen: np.ndarray) -> str:
     """The name in ``Work.hops`` of the noisy hops that follow from these frozen parameters in this cell."""
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
@@ -230,18 +227,18 @@ class _Noise:
     min_clients: int = 1  # clients that must finish a round
 
 
-def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: NodeCaps, total: int) -> _Noise:
+def _noise(params: NodeCapSettings, facts: base.PublicFacts, budget: base.Budget, capped: NodeCaps, total: int) -> _Noise:
     """The noise of ``total`` rounds of gradients and of all hops, which together cost at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
-        return _Noise(PLAN_WITHOUT_NOISE, [PLAN_WITHOUT_NOISE] * len(changes))
-    pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
+        return _Noise(base.PLAN_WITHOUT_NOISE, [base.PLAN_WITHOUT_NOISE] * len(changes))
+    pipeline = privacy.aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
     reading, ratio = budget.calibrated_by, 1.0 if params.formula == "code" else max(claimed) / params.clip
-    found = aggregation_noise.node_level(
+    found = privacy.aggregation_noise.node_level(
         pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio, params.formula
     )
-    std, min_clients = plan.gradient_std(found.gradient, params.clip, facts)
+    std, min_clients = base.gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
     hops: list[tuple[privacy.NoiseMechanism, privacy.Event]] = []
     if params.hops:
@@ -253,21 +250,21 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
 def plan_for(
     method: str,
     params: _P,
-    facts: PublicFacts,
-    budget: Budget,
+    facts: base.PublicFacts,
+    budget: base.Budget,
     gradients: Mapping[str, range],
     hops: tuple[tuple[str, int, int], ...],
     kernel: str,
     make: Callable[[NodeCaps], _M],
     dispute: str,
-) -> Plan[_P, _M]:
+) -> base.Plan[_P, _M]:
     """The plan of a method: noise of gradients and of hops, and every release.
 
     gradients: path → its rounds, each with one clipped sum. hops: (path, round, number of hops in it). kernel: of the sums.
     make: from the rule to what the method makes of it. dispute: a note for plans with hops. ``ScenarioError`` if there is no
     public test graph.
     """
-    public_facts.require_public_test_graph(method, facts)
+    base.require_public_test_graph(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
@@ -283,11 +280,13 @@ def plan_for(
             privacy.PlannedRelease(path, sums, mechanism, event, range(at, at + 1), per_round=count, client=whose)
             for path, at, count in hops
         ]
-    assumed = (*public_facts.FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
+    assumed = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
     degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
-    guarantee = public_facts.guarantee_from_public_facts(
+    guarantee = base.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit
     )
-    schedule = PlanSchedule(total, tuple(releases), noise.min_clients)
-    return Plan(method, params, facts, guarantee, schedule, make(capped), noise.published, PlanSums(suffice=True), notes=notes)
+    schedule = base.PlanSchedule(total, tuple(releases), noise.min_clients)
+    return base.Plan(
+        method, params, facts, guarantee, schedule, make(capped), noise.published, base.PlanSums(suffice=True), notes=notes
+    )

@@ -17,14 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph import privacy
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import aggregation
-from fedgraph.methods.base import plan as planned
-from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
-from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_public_facts
-from fedgraph.privacy import aggregation_noise, neighbour_sums
+from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
 
@@ -79,8 +75,8 @@ class _Memory(Protocol):
 
 
 def plan_for(
-    method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = (), code: str = "code"
-) -> Plan[_P, Made]:
+    method: str, params: _P, facts: base.PublicFacts, budget: base.Budget, notes: tuple[str, ...] = (), code: str = "code"
+) -> base.Plan[_P, Made]:
     """The plan of a method: every hop, priced at Δ₂ = √2 for an undirected edge (published: Δ = 1).
 
     code: the formula of ``aggregation_noise`` for ``formula: code``. ``ScenarioError`` if features or labels are not public, or
@@ -92,73 +88,76 @@ def plan_for(
         )
     if facts.cut_edges_shared and params.protects is not privacy.Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
-    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((privacy.Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()))
-    mechanism, event = planned.PLAN_WITHOUT_NOISE
+    assumed = (
+        *base.FACTS_ATTRIBUTES_PUBLIC,
+        *((privacy.Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()),
+    )
+    mechanism, event = base.PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
-        delta2 = neighbour_sums.sensitivity(params.protects)
+        delta2 = privacy.neighbour_sums.sensitivity(params.protects)
         how = (budget.epsilon, budget.delta, budget.calibrated_by, code if params.formula == "code" else params.formula)
-        noise = aggregation_noise.edge_level(params.hops, delta2, *how)
-        std, min_clients = planned.gradient_std(1.0, noise.std, facts)
-        of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
+        noise = privacy.aggregation_noise.edge_level(params.hops, delta2, *how)
+        std, min_clients = base.gradient_std(1.0, noise.std, facts)
+        of_one = privacy.neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
         mechanism, event, published = privacy.GaussianNoise(std), privacy.Gaussian(noise.std / of_one), noise.published
     release = privacy.PlannedRelease("aggregate", privacy.NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
     per_end = facts.cut_edges_shared
-    guarantee = guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
+    guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
     # the state before the first hop follows from public data: all budgets share it
     key, releases = params.model_dump_json(), (release,) if params.hops else ()
-    schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
+    schedule = base.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
     made = Made(facts.public_attributes, facts.public_graph is not None)
     # behind secure aggregation each client's rows have their places in one matrix: a union of clients sends the sum of theirs
     # (not so if edges between clients are shared)
-    sums = planned.PlanSums(additive=facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION and not per_end)
-    return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
+    sums = base.PlanSums(additive=facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION and not per_end)
+    return base.Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
 
 
-def prepare(plan: Plan[_Asked, object], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[_Asked, object], subgraph: Subgraph) -> Work:
     """The client's edges, with those to other clients if both ends know them."""
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is privacy.Relation.EDGE_UNDIRECTED:
-        aggregation.require_simple(adjacency)
+        learning.aggregation.require_simple(adjacency)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
-        adjacency = aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
+        adjacency = learning.aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
 def client(
-    plan: Plan[_Asked, object], work: Work, model: Model, round_: int, streams: PlanStreams, desk: privacy.Desk
-) -> PlanSent:
+    plan: base.Plan[_Asked, object], work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation with a row for every node)."""
     return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def own_sums(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def own_sums(plan: base.Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sums over neighbours of a client's nodes, before noise, placed by ``send_rows``.
 
     adjacency, nodes: as in ``Work``. rows: float [num_nodes, h], the broadcast rows.
     """
     everywhere = adjacency.shape[1] == plan.facts.num_nodes
-    return send_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
+    return send_rows(plan, nodes, learning.aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
-def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def send_rows(plan: base.Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A client's rows, float [n_i, h], as it sends them; behind secure aggregation each at its node's place among all nodes,
     float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
     if plan.facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
-        return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.num_nodes)
+        return learning.aggregation.place_aggregated_rows([rows], [nodes], plan.facts.num_nodes)
     return rows
 
 
-def receive(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
+def receive(plan: base.Plan, inbox: base.PlanInbox, part: str = "aggregate") -> np.ndarray:
     """[num_nodes, h], the rows that clients sent by ``send_rows`` as ``part`` of their messages, each at its node's place."""
     parts, facts = inbox.each.get(part), plan.facts
     if not parts:
         return inbox.sums[part]
-    return aggregation.place_aggregated_rows(parts, facts.members, facts.num_nodes)
+    return learning.aggregation.place_aggregated_rows(parts, facts.members, facts.num_nodes)
 
 
-def evidence(plan: Plan[_Asked, object], state: State[_Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
+def evidence(plan: base.Plan[_Asked, object], state: base.State[_Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """float64 [m]: for each pair [m, 2] the log-likelihood ratio of all released sums, with against without the edge, times s².
 
     Given the broadcast rows, a sum is Gaussian around that of the known neighbours, or around that plus the other end's row.
@@ -166,8 +165,8 @@ def evidence(plan: Plan[_Asked, object], state: State[_Memory], graph: Graph, pa
     ends = [pairs] if plan.params.protects is privacy.Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
     for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
-        beyond = sums.astype(np.float64) - aggregation.aggregate_hop(graph.adjacency, rows)
-        added = aggregation.scale_to_unit_length(rows)
+        beyond = sums.astype(np.float64) - learning.aggregation.aggregate_hop(graph.adjacency, rows)
+        added = learning.aggregation.scale_to_unit_length(rows)
         for one, other in (e.T for e in ends):
             ratios += (beyond[one] * added[other]).sum(axis=1) - np.square(added[other]).sum(axis=1) / 2
     return ratios

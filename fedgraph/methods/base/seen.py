@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.learning import Layout, TorchMatrix, per_sample, torch, torch_device
-from fedgraph.methods.base.plan import Plan, State
-from fedgraph.privacy import Relation, Viewer, likelihood_ratios
+from fedgraph import learning, privacy
+from fedgraph.learning import torch
+from fedgraph.methods import base
 from fedgraph.types import Graph
 
 FEW_SEEN_CLIENTS = 16  # most clients of which each computes and draws noise alone (``federation.messages``)
@@ -25,54 +25,54 @@ _MOST = 30_000_000  # most numbers in all messages of a run that is kept
 _CLEAR = 1e-3  # share of the clip that stands for the noise of messages without noise
 
 
-def rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
+def rounds_worth_keeping(plan: base.Plan, num_parameters: int) -> bool:
     """Whether the viewer sees single rounds, and all messages together are not too many numbers to keep."""
     viewer = plan.guarantee.protection.viewer
-    messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
-    return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= _MOST
+    messages = plan.schedule.rounds * (1 if viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
+    return viewer not in (privacy.Viewer.CURATOR_TRUSTED, privacy.Viewer.WORLD) and messages * num_parameters <= _MOST
 
 
-def colluders_of(plan: Plan) -> range:
+def colluders_of(plan: base.Plan) -> range:
     """The clients who collude in an attack on sums: the last t of the plan, who tell the server what they sent.
 
     The price is that of the worst t clients, so any t will do; t is 1 if a part of every message is summed
     (``PlanSums.paths``). Empty with more than ``_SINGLE`` clients: then only sums over blocks of clients are computed.
     """
     n = plan.facts.num_clients
-    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+    if plan.guarantee.protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         t = plan.facts.colluders if plan.facts.members else 0
     else:
         t = 1 if plan.sums.paths else 0
     return range(n - t, n) if t < n <= _SINGLE else range(0)
 
 
-def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
+def groups_of(plan: base.Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes in each message: of each client, or, behind secure aggregation, of all who do not collude."""
-    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+    if plan.guarantee.protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.members[client] for client in colluders_of(plan)]
         everybody = np.arange(plan.facts.num_nodes)
         return (np.setdiff1d(everybody, np.concatenate(known)) if known else everybody,)
     return plan.facts.members
 
 
-def gradients_of(plan: Plan, state: State, group: int) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
+def gradients_of(plan: base.Plan, state: base.State, group: int) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
     """(round, broadcast model, part ``gradient`` of the message) of one of ``groups_of``, for each round that has it. Behind
     secure aggregation the message is the sum without what colluding clients sent.
     """
     for model, inbox in state.seen:
-        if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        if plan.guarantee.protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
             if "gradient" in inbox.sums:
                 yield inbox.round, model, inbox.sums["gradient"] - inbox.colluding.get("gradient", 0)
         elif "gradient" in inbox.each:
             yield inbox.round, model, inbox.each["gradient"][group]
 
 
-def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
+def known_shares(plan: base.Plan, state: base.State, units: np.ndarray) -> np.ndarray | None:
     """float64 [num_nodes], the share of each row that the attacker subtracts from a message: 1, and ½ for a canary.
 
     units: int64 [m, ≥ 1], the canaries' global ids first. None if rounds were not kept, or the relation is not zero-out.
     """
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+    if not state.seen or plan.guarantee.protection.relation is not privacy.Relation.NODE_ZERO_OUT:
         return None
     shares = np.ones(plan.facts.num_nodes)
     shares[units[:, 0]] = 0.5
@@ -97,19 +97,19 @@ class SeenCoins:
 
     def ratios(self, std: float) -> np.ndarray:
         """float64 [m]: one score for each canary. std: s."""
-        return likelihood_ratios.of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
+        return privacy.likelihood_ratios.of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
-def _noise_of(plan: Plan, path: str, clip: float) -> float:
+def _noise_of(plan: base.Plan, path: str, clip: float) -> float:
     """s of the messages of a path in ``gradients_of``; without noise a small share of the clip, so that scores are finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
-    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+    if plan.guarantee.protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.num_clients - len(colluders_of(plan)))
     return std or _CLEAR * clip
 
 
 def coins_of(
-    plan: Plan,
+    plan: base.Plan,
     units: np.ndarray,
     groups: Sequence[np.ndarray],
     path: str,
@@ -136,25 +136,25 @@ class SeenRows:
     labels: int64 [n], −1: unknown. weights: [n], the share of each row that is subtracted from a message.
     """
 
-    def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(self, coins: SeenCoins, x: learning.TorchMatrix, labels: np.ndarray, weights: np.ndarray) -> None:
         self._coins, self._weights = coins, weights
-        self._x, self._labels = x, torch.tensor(labels, device=torch_device())
-        self._overlap = per_sample.overlaps(x, coins.rows)
+        self._x, self._labels = x, torch.tensor(labels, device=learning.torch_device())
+        self._overlap = learning.per_sample.overlaps(x, coins.rows)
 
-    def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
+    def read(self, layout: learning.Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
         """Adds one message, at the parameters ``vector``."""
-        each = per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip)
+        each = learning.per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip)
         self._coins.add(each.products([self._overlap], self._coins.rows), each.left_over_products(message, self._weights))
 
 
 def find_rows(
-    plan: Plan,
-    state: State,
+    plan: base.Plan,
+    state: base.State,
     graph: Graph,
     units: np.ndarray,
-    layout: Layout,
+    layout: learning.Layout,
     clip: float,
-    make: Callable[[Graph], TorchMatrix],
+    make: Callable[[Graph], learning.TorchMatrix],
     weights: np.ndarray,
 ) -> np.ndarray:
     """``coins_of`` for a method whose messages are sums of gradients of the rows that ``make`` gives of a graph."""

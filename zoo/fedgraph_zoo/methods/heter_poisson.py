@@ -29,7 +29,7 @@ from pydantic import Field
 from fedgraph.documents import Settings
 from fedgraph.learning import Descended, own_network
 from fedgraph.methods import base, seen
-from fedgraph.methods.base import examples, node_caps, occurrences
+from fedgraph.methods.base import examples, node_caps
 from fedgraph.privacy import (
     Assumption,
     Event,
@@ -75,7 +75,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """One noisy sum a step; one noise multiplier, priced at each client's own size."""
     base.require_public_test_graph("heter_poisson", facts)
     how = (params.cap, params.degree, params.mentions, 1, params.sampling_rate, False)
-    rules = tuple(occurrences.rule(*how, n) for n in facts.clients)
+    rules = tuple(examples.rule(*how, n) for n in facts.clients)
     promised, limit = (params.degree if params.cap == cap else None for cap in ("promised", "limit"))
     spec, basis = examples.network_of("torch_geometric.nn.SAGEConv", "{}", params.projection, facts)
     made = Made(spec, rules, basis, promised, limit, hops=1)
@@ -100,12 +100,12 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return examples.plan_for("heter_poisson", params, facts, guarantee, made, noise, claimed, suffice=not heavy)
 
 
-def _event(rule: occurrences.Occurrences, multiplier: float, heavy: bool) -> Event:
+def _event(rule: examples.Occurrences, multiplier: float, heavy: bool) -> Event:
     return MentionedGaussian(multiplier, rule.sampling_rate, rule.rate, rule.others, heavy)
 
 
 @lru_cache(maxsize=256)  # every seed and every client of one size asks for the same
-def _multiplier(rule: occurrences.Occurrences, heavy: bool, steps: int, epsilon: float, delta: float) -> float:
+def _multiplier(rule: examples.Occurrences, heavy: bool, steps: int, epsilon: float, delta: float) -> float:
     """σ / clip."""
     return calibrate.noise_multiplier_of(lambda m: Repeated(_event(rule, m, heavy), steps), epsilon, delta)
 

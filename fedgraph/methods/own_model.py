@@ -4,7 +4,7 @@
 ``torch_geometric.nn``, or ``mypackage.nets:Net``. Before private data are read, ``learning.isolation`` checks that the gradient
 of an example follows from that example alone; otherwise it refuses the network, with the name of the layer.
 
-In each step secret coins draw the roots. A root trains with the nodes around it that it reads (``base.occurrences``), its
+In each step secret coins draw the roots. A root trains with the nodes around it that it reads (``base.examples``), its
 gradient is clipped, and the sum gets noise. By default roots read no other node (``mentions: 0``): a node is in one example,
 and edges are used only at inference, on the public graph. A layer with self-loops (GCN, SGC, APPNP) is then trained as a
 network without edges, and used as one with edges (Yang et al., ICLR 2023, arXiv:2212.09034).
@@ -28,21 +28,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.learning import (
-    NetworkSpec,
-    StatefulDescent,
-    aggregate_hop,
-    isolation,
-    own_network,
-    projection,
-    public_training,
-    scale_to_unit_length,
-    torch,
-)
+from fedgraph.learning import isolation, own_network, projection, public_training, torch
 from fedgraph.methods import base
-from fedgraph.methods.base import examples, noisy_hops, occurrences
-from fedgraph.privacy import Assumption, Desk, Event, GaussianNoise, NoiseMechanism, Relation, Trust, Unit
+from fedgraph.methods.base import examples, noisy_hops
+from fedgraph.privacy import Assumption
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node", "sajadmanesh2023gap")
@@ -84,12 +75,12 @@ class Params(Settings):
         return self
 
     @property
-    def protects(self) -> Relation:
-        return Relation.EDGE_UNDIRECTED if self.unit == "edge" else Relation(self.relation)
+    def protects(self) -> privacy.Relation:
+        return privacy.Relation.EDGE_UNDIRECTED if self.unit == "edge" else privacy.Relation(self.relation)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Made(examples.ExamplesMade):
+class _Made(examples.ExamplesMade):
     """What the plan made of public facts."""
 
     isolated: isolation.IsolatedNetwork  # result of the check of the network
@@ -98,7 +89,7 @@ class Made(examples.ExamplesMade):
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class _Memory:
     """What the server remembers: the state of the descent."""
 
     parameters: np.ndarray  # float32 [p]
@@ -108,7 +99,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class HopMemory:
+class _HopMemory:
     """What the server remembers under ``unit: edge``."""
 
     seed: int  # of the first weights
@@ -120,8 +111,9 @@ class HopMemory:
     scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [n, c], of the training graph
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
-State: TypeAlias = base.State[Memory | HopMemory]
+Planned: TypeAlias = base.Plan[Params, _Made]
+_Work: TypeAlias = examples.Work | noisy_hops.Work
+State: TypeAlias = base.State[_Memory | _HopMemory]
 _ENCODER = public_training.PublicTrainingEncoder("classes", 64, 5, public_training.PublicTrainingSteps(100, 0.01, 5e-4))
 
 
@@ -133,7 +125,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     spec = replace(spec, weights=params.weights)
     isolated, relation = isolation.require(spec), params.protects
     how = (params.cap, params.degree, params.mentions, params.hops, params.sampling_rate, relation.replaces)
-    rules = tuple(occurrences.rule(*how, n) for n in facts.clients)
+    rules = tuple(examples.rule(*how, n) for n in facts.clients)
     reads = any(one.most > 1 for one in rules)
     promised, limit = (params.degree if params.cap == cap and reads else None for cap in ("promised", "limit"))
     caps = {"limit": (Assumption.DEGREE_LIMIT_ENFORCED,), "promised": (Assumption.PROMISED_DEGREE,)}
@@ -143,7 +135,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit
     )
-    made = Made(spec, rules, basis, promised, limit, params.neighbours, params.hops, isolated.loops, isolated=isolated)
+    made = _Made(spec, rules, basis, promised, limit, params.neighbours, params.hops, isolated.loops, isolated=isolated)
     noise = _noise(params, facts, budget, rules)
     return examples.plan_for("own_model", params, facts, guarantee, made, noise, notes=_notes(params, made))
 
@@ -155,8 +147,8 @@ def _plan_of_hops(params: Params, facts: base.PublicFacts, budget: base.Budget) 
     basis = projection.basis_of(attributes, params.projection) if params.projection else None
     columns = (facts.num_features if basis is None else basis.shape[1]) + (params.hops + 1) * facts.num_classes
     arguments = json.dumps(params.arguments, sort_keys=True)
-    spec = NetworkSpec(params.model, arguments, columns, facts.num_classes, params.weights)
-    made = Made(spec, (), basis, isolated=isolation.require(spec), attributes=attributes, new_nodes=priced.made.new_nodes)
+    spec = learning.NetworkSpec(params.model, arguments, columns, facts.num_classes, params.weights)
+    made = _Made(spec, (), basis, isolated=isolation.require(spec), attributes=attributes, new_nodes=priced.made.new_nodes)
     protection = priced.guarantee.protection
     protection = replace(protection, assumptions=(*protection.assumptions, Assumption.NETWORK_AS_TRIED))
     how = (replace(priced.guarantee, protection=protection), priced.schedule)
@@ -164,19 +156,19 @@ def _plan_of_hops(params: Params, facts: base.PublicFacts, budget: base.Budget) 
 
 
 def _noise(
-    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[occurrences.Occurrences, ...]
-) -> tuple[NoiseMechanism, list[Event], int]:
+    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[examples.Occurrences, ...]
+) -> tuple[privacy.NoiseMechanism, list[privacy.Event], int]:
     """(mechanism, each client's event, clients that must finish)."""
     if not budget.private:
         mechanism, free = base.PLAN_WITHOUT_NOISE
         return mechanism, [free] * len(rules), 1
-    found = {one: occurrences.noise_multiplier(one, params.steps, budget.epsilon, budget.delta) for one in set(rules)}
+    found = {one: examples.noise_multiplier(one, params.steps, budget.epsilon, budget.delta) for one in set(rules)}
     multiplier = max(needed for needed, _ in found.values())
     std, min_clients = base.gradient_std(multiplier, params.clip, facts)
-    return GaussianNoise(std), [one.events(multiplier)[found[one][1]] for one in rules], min_clients
+    return privacy.GaussianNoise(std), [one.events(multiplier)[found[one][1]] for one in rules], min_clients
 
 
-def _notes(params: Params, made: Made) -> tuple[str, ...]:
+def _notes(params: Params, made: _Made) -> tuple[str, ...]:
     most = max(one.most for one in made.rules)
     if most == 1:
         first = "Roots read nobody in training: a node is in its own example alone, in every graph."
@@ -192,7 +184,7 @@ def _notes(params: Params, made: Made) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _rate(made: Made) -> float:
+def _rate(made: _Made) -> float:
     return max(one.rate for one in made.rules)
 
 
@@ -201,12 +193,12 @@ def start(plan: Planned, rng: np.random.Generator) -> State:
         encoded = public_training.encode(plan.made.attributes, _ENCODER)
         inputs = (plan.made.rows(plan.made.attributes), encoded.own)
         seed = int(rng.integers(2**62))
-        return _after_hop(plan, HopMemory(seed=seed, encoder=encoded.parameters, inputs=inputs, sent=(encoded.message,)))
+        return _after_hop(plan, _HopMemory(seed=seed, encoder=encoded.parameters, inputs=inputs, sent=(encoded.message,)))
     vector = own_network.start(plan.made.network, rng)
-    return base.State({"parameters": vector}, Memory(vector, 0 * vector, 0 * vector, vector))
+    return base.State({"parameters": vector}, _Memory(vector, 0 * vector, 0 * vector, vector))
 
 
-def _after_hop(plan: Planned, memory: HopMemory) -> State:
+def _after_hop(plan: Planned, memory: _HopMemory) -> State:
     """The state with the next broadcast, or after the last hop with the trained network and its scores."""
     if len(memory.sums) < plan.params.hops:
         return base.State({"rows": memory.sent[-1]}, memory)
@@ -220,12 +212,12 @@ def _of_rows(plan: Planned, vector: np.ndarray, x: np.ndarray) -> np.ndarray:
     return own_network.scores(plan.made.network, vector, x, sp.csr_array((len(x), len(x)), dtype=np.float32))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> examples.Work | noisy_hops.Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> _Work:
     return (noisy_hops if plan.params.unit == "edge" else examples).prepare(plan, subgraph)
 
 
 def client(
-    plan: Planned, work: examples.Work | noisy_hops.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+    plan: Planned, work: _Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """The noisy sum of the clipped gradients of this step's roots, or a noisy hop."""
     if isinstance(work, noisy_hops.Work):
@@ -236,13 +228,13 @@ def client(
 def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
     """One step along the mean over the expected number of roots, or keeps the noisy hop and broadcasts it."""
     params, memory = plan.params, state.memory
-    if isinstance(memory, HopMemory):
+    if isinstance(memory, _HopMemory):
         sums = noisy_hops.receive(plan, inbox)
-        hop = scale_to_unit_length(sums)
+        hop = learning.scale_to_unit_length(sums)
         found = replace(memory, inputs=(*memory.inputs, hop), sent=(*memory.sent, hop), sums=(*memory.sums, sums))
         return _after_hop(plan, found)
     rows = params.sampling_rate * plan.facts.num_nodes
-    descent = StatefulDescent(
+    descent = learning.StatefulDescent(
         memory.parameters, params.learning_rate, params.optimiser, memory.first, memory.second, steps=inbox.round
     )
     descent.step(inbox.sums["gradient"], 1 / rows)
@@ -250,7 +242,7 @@ def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
     average = descent.vector
     if inbox.round >= first:
         average = memory.average + (descent.vector - memory.average) / np.float32(inbox.round - first + 1)
-    after = Memory(descent.vector, descent.first, descent.second, average)
+    after = _Memory(descent.vector, descent.first, descent.second, average)
     return base.State({"parameters": after.parameters}, after)
 
 
@@ -259,12 +251,12 @@ def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
 
     Under ``unit: edge`` scores come from the released hops (``graph`` is not read), or from the hops of a public ``graph``.
     """
-    if isinstance(state.memory, HopMemory):
+    if isinstance(state.memory, _HopMemory):
         if not plan.made.new_nodes:
             return state.memory.scores
         hops = [public_training.encode_after(state.memory.encoder, _ENCODER, graph)]
         for _ in range(plan.params.hops):
-            hops.append(scale_to_unit_length(aggregate_hop(graph.adjacency, hops[-1])))
+            hops.append(learning.scale_to_unit_length(learning.aggregate_hop(graph.adjacency, hops[-1])))
         return _of_rows(plan, state.memory.average, np.concatenate([plan.made.rows(graph), *hops], axis=1))
     known = (plan.made.network, state.memory.average, plan.made.rows(graph))
     if plan.facts.public == "test-graph":
@@ -277,7 +269,7 @@ def module_of(plan: Planned, state: State) -> torch.nn.Module:
     return own_network.with_weights(plan.made.network, state.memory.average)
 
 
-def reads(plan: Planned) -> base.MethodReads:
+def _reads(plan: Planned) -> base.MethodReads:
     """What an answer reads: its own row, if the network reads no edges or the asked graph is not public."""
     if plan.params.unit == "edge":
         return base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING
@@ -285,13 +277,13 @@ def reads(plan: Planned) -> base.MethodReads:
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
-def reads_rounds(plan: Planned) -> bool:
+def _reads_rounds(plan: Planned) -> bool:
     return plan.params.unit == "node" and examples.reads_rounds(plan)
 
 
-def evidence(plan: Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """``examples.evidence``, or that of noisy hops; None if a node may be in several examples."""
-    if isinstance(state.memory, HopMemory):
+def _evidence(plan: Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """``base.examples.evidence``, or that of noisy hops; None if a node may be in several examples."""
+    if isinstance(state.memory, _HopMemory):
         return noisy_hops.evidence(plan, base.State(state.model, state.memory), graph, units)
     if any(one.most > 1 for one in plan.made.rules):
         return None
@@ -305,20 +297,20 @@ _MLP = {"model": "torch_geometric.nn.MLP", "arguments": {"hidden_channels": 8, "
 _EDGES: Mapping[str, object] = {"unit": "edge", "steps": 20, "projection": 16}
 _READS = {"cap": "promised", "degree": 3, "mentions": 6.0}
 
-OFFERS: base.Offers[Params, Made, examples.Work | noisy_hops.Work, Memory | HopMemory] = base.Offers(
-    units=(Unit.NODE, Unit.EDGE),
-    reads=reads,
+OFFERS: base.Offers[Params, _Made, _Work, _Memory | _HopMemory] = base.Offers(
+    units=(privacy.Unit.NODE, privacy.Unit.EDGE),
+    reads=_reads,
     situations=(
         base.MethodSituation("inductive", settings={**_SMALL, **_GCN, "mentions": 2.0, "hops": 1}),
         base.MethodSituation("inductive", settings={**_SMALL, **_GCN}),
-        base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_GAT, **_READS}),
-        base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_READS, "relation": "node-replace"}),
-        base.MethodSituation("asking", (Trust.CURATOR,), {**_SMALL, **_GCN}),
+        base.MethodSituation("inductive", (privacy.Trust.CURATOR,), {**_SMALL, **_GAT, **_READS}),
+        base.MethodSituation("inductive", (privacy.Trust.CURATOR,), {**_SMALL, **_READS, "relation": "node-replace"}),
+        base.MethodSituation("asking", (privacy.Trust.CURATOR,), {**_SMALL, **_GCN}),
         base.MethodSituation("transductive", settings={**_EDGES, **_GCN}),
         base.MethodSituation("inductive-edges", settings={**_EDGES, **_MLP}),
     ),
     private_test_nodes=True,
     answers_every_round=True,
-    reads_rounds=reads_rounds,
-    evidence=evidence,
+    reads_rounds=_reads_rounds,
+    evidence=_evidence,
 )
