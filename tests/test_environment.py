@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import locale
 import re
 import signal
+import sys
 import threading
 import tomllib
 from pathlib import Path
@@ -155,3 +157,13 @@ def test_what_is_no_run_and_no_model_is_refused_in_a_line(given: Any, tmp_path: 
         assert "\n" not in str(caught.value)
     with pytest.raises(FedgraphError):
         fedgraph.run(given, quiet=True, out=tmp_path / "r")
+
+
+@pytest.mark.parametrize(("typed", "command"), [("-c", ""), ("/bin/fedgraph", "fedgraph run tiny.yaml --quick")])
+def test_a_run_names_its_command_where_somebody_can_type_it(
+    typed: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a short run the page offers it without --quick; what stood behind ``python -c`` is not known."""
+    monkeypatch.setattr(sys, "argv", [typed, *("run", "tiny.yaml", "--quick")])
+    fedgraph.run(TINY, quiet=True, out=tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "environment.json").read_text(encoding="utf-8"))["made"]["command"] == command
