@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
@@ -136,6 +137,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     for known in [key for other in others for key in _keys(other).values()]:
         ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
     ties = _listed_ends(ties, pair, others, remarks)
+    ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
         raise DataError(
@@ -163,7 +165,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
-    one, two = (_positions(ties, column, position, found, lost) for column in pair)
+    one, two = _positions(ties, pair, position, found, lost, holders)
     kept = (one >= 0) & (two >= 0)
     for column in (name for name in ties.names if name not in pair and plain_name(name) in _WEIGHTS):
         nothing = np.array([csv_number(cell) == 0 for cell in ties.texts(column)], dtype=bool)
@@ -400,7 +402,7 @@ def _is_keyed(
 
 
 def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
-    """Lists id → ids as ties, where nothing else holds any."""
+    """Lists id → ids as ties, or two columns of ids that are written otherwise than people's, where nothing else holds any."""
     for table in tables:
         if table.role == "features" and table.matrix is not None and table.id is not None:
             items, people = [name.removeprefix("feature ") for name in table.called], set(table.ids(table.id))
@@ -414,6 +416,11 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
     for table in tables:
         if (told := _listed_ties(table, _keys(table))) is not None:
             return told, ("source", "target")
+    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and table.role != "nodes"):
+        ends = table.different(table.names[0]) | table.different(table.names[1])
+        others = [key for other in tables if other is not table for name, key in _keys(other).items() if name]
+        if any(ends <= key | _meant(ends, key)[0].keys() for key in others):
+            return table, (table.names[0], table.names[1])
     if said := _strangers(tables):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
@@ -467,14 +474,6 @@ def _strangers(tables: Sequence[Table]) -> str:
                         f"of which {len(held & known):,} are in {key!r} of {other.title}; allowed: a row there for the other "
                         f"{len(lacking):,}, too, such as {lacking[0]!r}",
                     ))  # fmt: skip
-    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and not found):
-        ends = table.different(table.names[0]) | table.different(table.names[1])
-        for other, (key, known) in ((people, own) for people in tables if people is not table for own in _keys(people).items()):
-            alike = {_letters(name): name for name in known}
-            if ends and key and {_letters(name) for name in ends} <= alike.keys():
-                end = min(ends - known)
-                said = f"{end!r} is written {alike[_letters(end)]!r} in {key!r} of {other.title}"
-                return f"{table.where}: no table of ties was found: {said}; allowed: ids that are written alike"
     return max(found)[1] if found else ""
 
 
@@ -708,6 +707,9 @@ def _holders(
             continue
         if not len(table.frame) and not is_labels(table):
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
+        if number:
+            table = _as_people(table, [column], ids.keys(), f"{chosen[0][1]!r} of {chosen[0][0].title}", remarks)
+            mine = table.different(column)
         rows: dict[str, int] = {}
         unknown, apart, every = list[tuple[int, str]](), _tells_apart(table, column), table.ids(column)
         sound = len(mine) == len(every) and (not number or mine <= ids.keys())
@@ -961,19 +963,115 @@ def _letters(one: str) -> str:
     return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
-def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
-    codes, ids = ties.coded(column)
-    places = np.fromiter(map(position.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))[codes]
-    cells = ties.ids(column)
+# How one system writes ids and another does not, from what says least of a person to what says most
+_ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
+_SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("spaces", lambda one: re.sub(r"\s", "", one)),
+    ("zeros in front", partial(_ZEROS.sub, "")),
+    ("capitals", str.casefold),
+    ("capitals, spaces, signs and zeros in front", lambda one: _ZEROS.sub("", _letters(one))),
+)
+
+
+def _meant(ids: Set[str], known: Set[str]) -> tuple[dict[str, str], str]:
+    """(id that nobody has → who is meant, what is written otherwise); nothing where that is no rule, or two would be one."""
+    strange = ids - known
+    if 2 * len(strange) < len(ids) and len(strange) < _FEW_TIES:
+        return {}, ""  # slips of the pen, which are named one by one
+    for what, plain in _SPELLINGS:
+        people = {plain(one): one for one in known}
+        meant = {one: people[key] for one in strange if (key := plain(one)) in people}
+        whom = set(meant.values())
+        if len(meant) >= _NEARLY * len(strange) > 0 and len(people) == len(known) and len(whom) == len(meant) and not whom & ids:
+            return meant, what
+    return {}, ""
+
+
+def _as_people(table: Table, columns: Iterable[str], known: Set[str], of: str, remarks: list[str]) -> Table:
+    """With ids as ``known`` writes them, where one rule tells who is meant: one system keeps 007, and another 7."""
+    names = list(dict.fromkeys(columns))
+    every = frozenset[str]().union(*(table.different(name) for name in names))
+    meant, what = _meant(every, known)
+    if not meant:
+        return table
+    one = min(meant)
+    remarks.append(
+        f"{len(meant):,} of {len(every):,} ids in {table.title} are written otherwise than in {of}, such as {one!r} for "
+        f"{meant[one]!r}: they were matched without {what}"
+    )
+    cells = {name: [meant.get(cell, cell) for cell in table.ids(name)] for name in names}
+    return replace(table, frame=table.frame.assign(**cells))
+
+
+def _ends_as_people(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
+    """With ends as the table of people writes them that knows most of them, if need be by a rule."""
+    wanted = ties.different(pair[0]) | ties.different(pair[1])
+    keys = [(key, f"{name!r} of {other.title}") for other in others for name, key in _keys(other).items() if name]
+    if any(wanted <= key for key, _ in keys):
+        return ties
+    able = [(len(wanted & key) + len(_meant(wanted, key)[0]), key, of) for key, of in keys]
+    _, key, of = max(able, key=lambda one: one[0], default=(0, frozenset[str](), ""))
+    return _as_people(ties, pair, key, of, remarks)
+
+
+def _positions(
+    ties: Table, pair: tuple[str, str], position: dict[str, int], found: Gathered, lost: set[str], holders: Sequence[Holder]
+) -> list[np.ndarray]:
+    """int64 [m], the people at each of both ends; −1 where nobody is known, which is noted."""
+    coded = [ties.coded(column) for column in pair]
+    places = [np.fromiter(map(position.get, ids, repeat(-1)), np.int64, len(ids))[codes] for codes, ids in coded]
+    unknown = np.flatnonzero(np.minimum(*places) < 0)
+    if not unknown.size:
+        return places
     allowed = f"allowed: the {len(position):,} ids of the nodes"
-    alike = {_letters(one): one for one in position} if (places < 0).any() else {}
-    for row in np.flatnonzero(places < 0):
-        if cells[row] in lost and cells[row]:
-            continue
-        what = f"unknown node {cells[row][:60]!r}" if cells[row] else f"an empty cell in column {column!r}"
-        what += f" (written {near[:60]!r} there?)" if cells[row] and (near := alike.get(_letters(cells[row]))) else ""
-        found.faults.note(ties.place(int(row)), f"{what}; {allowed}")
+    alike, count = {_letters(one): one for one in position}, len(ties.frame)
+    nobody, strange = list[int](), list[tuple[int, str]]()
+    for row in unknown.tolist():
+        for (codes, ids), side in zip(coded, places, strict=True):
+            end = ids[codes[row]]
+            if side[row] >= 0 or (end and end in lost):
+                continue
+            if end.casefold() in NOTHING:
+                nobody.append(row)
+            else:
+                strange.append((row, end))
+    if nobody:
+        rows = list(dict.fromkeys(nobody))
+        sides = " or ".join(repr(name) for name, side in zip(pair, places, strict=True) if (side[rows] < 0).any())
+        also = f" (so {', '.join(_line(ties, row) for row in rows[1:9])}{', …' if len(rows) > 9 else ''})" if rows[1:] else ""
+        said = f"an empty cell in column {sides}, as in {len(rows):,} of {count:,} lines{also}"
+        found.faults.note(ties.place(rows[0]), f"{said}; allowed: both ends of a tie, or no such line")
+    names = list(dict.fromkeys(end for _, end in strange))
+    if len(names) <= _FEW_TIES or not holders:
+        for row, end in strange:
+            near = f" (written {alike[key][:60]!r} there?)" if (key := _letters(end)) in alike else ""
+            found.faults.note(ties.place(row), f"unknown node {end[:60]!r}{near}; {allowed}")
+        return places
+    every = ties.different(pair[0]) | ties.different(pair[1])
+    lines = len({row for row, _ in strange})
+    here, there = (", ".join(repr(one[:40]) for one in some) for some in (names[1:4], [*position][:3]))
+    said = f"unknown node {names[0][:40]!r}: it and {len(names) - 1:,} more of {len(every):,} that ties name ({here}, …), in "
+    said += f"{lines:,} of {count:,} lines, have no row in {holders[0].table.title}, whose {len(position):,} ids in column "
+    said += f"{holders[0].id or 'row'!r} are such as {there}"
+    found.faults.note(ties.place(strange[0][0]), f"{said}. {_why_unknown(names, alike, position)}")
     return places
+
+
+def _line(ties: Table, row: int) -> str:
+    return ties.place(row).rpartition(":")[2]
+
+
+def _why_unknown(names: Sequence[str], alike: Mapping[str, str], position: Container[str]) -> str:
+    """What is likely where many ends are nobody, and what to do."""
+    near = [one for one in names if _letters(one) in alike]
+    if 2 * len(near) > len(names):
+        both = f"{near[0]!r} may be {alike[_letters(near[0])]!r}"
+        return f"Are ids written otherwise there ({both})? By no rule all are somebody, and each one: write ids alike"
+    made = Counter(re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) for one in alike.values())
+    other = [one for one in names if re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) not in made]
+    if 2 * len(other) > len(names):
+        return "These are ids of another kind: is another column the id (--id NAME), or are these no people?"
+    return "Are rows missing there (a page of an answer, a filter)? Bring them, or leave out the lines that name others"
 
 
 def _is_split(table: Table) -> bool:
