@@ -62,6 +62,11 @@ _WANTED = re.compile(
     r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
     r"party|subject|topic|field|risk|group|categor|label|class|target"
 )
+# and of files that list those who are it
+_LISTED = re.compile(
+    rf"{_WANTED.pattern}|case|alert|flag|(black|deny|watch)list|sanction|default|arrear|block|banned|closed|left$|leaver|dropout|"
+    r"cancel|sick|patient|positive|suspect|abuse|victim|offender|winner|elite|premium"
+)
 _OWNERS = re.compile(r"(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?")
 _KIND = "_labels"  # where Neo4j's exports say what a node is
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
@@ -417,11 +422,21 @@ def collection_as_rows(collection: GraphCollection) -> Graph:
 
 
 def _cells(holder: Holder, column: str) -> list[str]:
-    """The cells of the n people; "" for whoever has no row."""
+    """The cells of the n people; "" for whoever has no row. Called as the file: whether somebody has one."""
+    if column not in holder.table.names:
+        return np.where(holder.rows >= 0, "yes", "no").tolist()
     texts = holder.table.texts(column)
     if len(texts) == holder.rows.size and np.array_equal(holder.rows, np.arange(len(texts))):
         return texts
     return list(np.array([*texts, ""], dtype=object)[holder.rows])
+
+
+def _lists(roles: Roles) -> list[tuple[Holder, str]]:
+    """Files of some people alone, with what they are called: lists, and those called as what is asked about people."""
+    able = [h for h in roles.holders[1:] if not is_labels(h.table) and h.table.matrix is None]
+    found = [h for h in able if h.table.stem not in h.table.names]
+    found = [h for h in found if h.table.names == [h.id] or _LISTED.search(plain_name(h.table.stem))]
+    return [(h, h.table.stem) for h in found if 0 < int((h.rows >= 0).sum()) < h.rows.size]
 
 
 def _texts_of(cells: Iterable[str]) -> list[str | None]:
@@ -504,6 +519,11 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         shared = [p for p in able if _shared(texts[p])]
         # numbers of many values may be codes of classes, too, where another column may be the label
         named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
+        listed = _lists(roles)  # not even one of them is the label before its owner says so
+        if named or listed:
+            named = _different([*named, *listed])
+            if listed or len(named) > 1:
+                raise _question(named)
     named = _different(named)
     if len(named) > 1:
         raise _question(named)
@@ -514,7 +534,9 @@ def _question(named: Sequence[tuple[Holder, str]]) -> ReadingQuestion:
     """Which of several columns is the label: those first that are called as what people want to know."""
     wanted = [one for one in named if _WANTED.search(plain_name(one[1]))]
     ordered = [*wanted, *(one for one in named if one not in wanted)]
-    listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in ordered[:_OFFERED]]
+    whose = [f"who is in {h.table.title}; " if column not in h.table.names else "" for h, column in ordered[:_OFFERED]]
+    counts = [_counts(_texts_of(_cells(h, column))) for h, column in ordered[:_OFFERED]]
+    listed = [f"{column!r} ({who}{count})" for (_, column), who, count in zip(ordered, whose, counts, strict=False)]
     more = f" or one of {len(ordered) - _OFFERED} more" if len(ordered) > _OFFERED else ""
     said = f"{ordered[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label NAME"
     likely = wanted[0][1] if len(wanted) == 1 else ""
@@ -575,6 +597,9 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
         raise ReadingQuestion(said, "label", names)
     if names and names[0] != label:
         roles.remarks.append(f"the label {label!r} was taken for the column {names[0]!r}")
+    files = [one for one in _lists(roles) if called_so(label, [one[1], one[0].table.title])]
+    if not having and len(files) == 1:
+        return _Label(*files[0], _texts_of(_cells(*files[0])) if labelled else [None] * len(roles.ids))
     if not having and ids and labelled:
         raise ScenarioError(
             f"--label {label}: this column of {ids[0].table.title} names people, and is no label; {_choices(every)}"
@@ -649,6 +674,9 @@ def _columns_of(
     for holder in roles.holders:
         table = holder.table
         others = [c for c in table.names if c != holder.id and not (label and holder is label.holder and c == label.column)]
+        if label and holder is label.holder and label.column not in table.names:
+            left_out += [(column, f"it stands in {table.title}, and who stands there is the label") for column in others]
+            continue
         if holder not in mine:
             left_out += [(column, f"{_BESIDE} {table.title}") for column in others if column not in rules.drop]
             continue

@@ -34,6 +34,7 @@ _BESIDE_NOUNS |= {"other", *(side for pair in (*SIDES, *WEAK_SIDES) for side in 
 _PLURALS = (("people", "person"), ("ies", "y"), ("es", ""), ("s", ""), ("en", ""), ("n", ""))
 _FACTS = re.compile(r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert")
 _OTHERS = re.compile(r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver")
+A_FOLDER_EACH = "a folder for each, with its people and their ties (a federation)"
 _Named = Mapping[str, Table]  # column → the table whose rows it names
 
 
@@ -182,11 +183,18 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
     return []
 
 
+def several_ties(called: Sequence[str]) -> DataError:
+    """What to do where no option tells several files of ties apart."""
+    return DataError(
+        f"several files hold ties: {', '.join(called)}; allowed: one file with all ties, or one (leave the others out); where "
+        f"each is of a class, a school or a bank, {A_FOLDER_EACH}"
+    )
+
+
 def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> None:
     called = [one.title for one in tied]
     if len({own[0] for own in pairs}) < len(pairs):
-        allowed = "allowed: one file with all ties, or one (leave the others out)"
-        raise DataError(f"several files hold ties: {', '.join(called)}; {allowed}")
+        raise several_ties(called)
     either = " or ".join(f"{name} ({', '.join(own[0])})" for name, own in zip(called, pairs, strict=True))
     asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns"
     raise ReadingQuestion(asked, "ends", [own[0] for own in pairs])

@@ -20,7 +20,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.columns import csv_number
-from fedgraph.data.own.relations import counts_rows, holds_facts, own_key, related
+from fedgraph.data.own.relations import A_FOLDER_EACH, counts_rows, holds_facts, own_key, related, several_ties
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -59,6 +59,8 @@ _THINGS = re.compile(
     r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
     r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
 )
+_FEW_LABELS = 3  # columns of a table of labels that is called ``class``
+_MOST_TOLD = 8  # rows of one fault that are told one by one
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -256,9 +258,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     if len(said) == 1 and said[0].ends is not None:
         return said[0], said[0].ends
     if len(said) > 1:
-        raise DataError(
-            f"several files hold ties: {', '.join(table.title for table in said)}; allowed: one (leave the others out)"
-        )
+        raise several_ties([table.title for table in said])
     keys = {table.where: _keys(table) for table in tables}
     best: dict[str, tuple[Table, float, list[tuple[str, str]]]] = {}
     for table in tables:
@@ -281,8 +281,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         same = len({table.title for table, *_ in first}) < len(first)
         called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
         if len({pairs[0] for *_, pairs in first}) == 1:  # no option tells them apart
-            allowed = "a folder for each owner (a federation)" if same else "one file with all ties"
-            raise DataError(f"several files hold ties: {', '.join(called)}; allowed: {allowed}, or one (leave the others out)")
+            raise several_ties(called)
         either = " or ".join(f"{name} ({', '.join(pairs[0])})" for name, (*_, pairs) in zip(called, first, strict=True))
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
@@ -391,10 +390,10 @@ def _is_keyed(
     every: Sequence[tuple[Table, float, list[tuple[str, str]]]],
     keys: dict[str, dict[str, frozenset[str]]],
 ) -> bool:
-    """Whether a table holds the ids of all ends of another, and not the other way round."""
+    """Whether a table holds the ids of all ends of another that is as surely one of ties, and not the other way round."""
     mine = list(keys[one[0].where].values())
     for other in every:
-        if other is not one and _cover(other[0], other[2][0], mine) == 1.0:
+        if other is not one and other[1] >= one[1] and _cover(other[0], other[2][0], mine) == 1.0:
             theirs = list(keys[other[0].where].values())
             if _cover(one[0], one[2][0], theirs) < 1.0:
                 return True
@@ -693,6 +692,8 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
+    for table, column, _ in chosen[1:]:
+        _require_same_people(*chosen[0][:2], table, column)
     if chosen and not of_one:
         _require_one_kind([(table, column) for table, column, _ in chosen])
     for table, why in nameless:
@@ -709,17 +710,22 @@ def _holders(
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
         if number:
             table = _as_people(table, [column], ids.keys(), f"{chosen[0][1]!r} of {chosen[0][0].title}", remarks)
+            table = table if is_labels(table) else _listed_once(table, column)
             mine = table.different(column)
         rows: dict[str, int] = {}
         unknown, apart, every = list[tuple[int, str]](), _tells_apart(table, column), table.ids(column)
         sound = len(mine) == len(every) and (not number or mine <= ids.keys())
         rows |= dict(zip(every, range(len(every)), strict=True)) if sound else {}
         ids |= rows if not number else {}
+        again = sum(map(bool, every)) - len(mine)
+        more = f", as {again - 1:,} more of {len(every):,} rows do" if again > _MOST_TOLD else ""
         for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
             elif one in rows:
-                found.faults.note(table.place(row), f"node {one!r} appears a second time; allowed: once{apart}")
+                if again:
+                    found.faults.note(table.place(row), f"node {one!r} appears a second time{more}; allowed: once{apart}")
+                again = 0 if more else again
             elif number and one not in ids and one not in holders[0].table.lost:
                 unknown.append((row, one))
             else:
@@ -737,6 +743,21 @@ def _holders(
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
+
+
+def _listed_once(table: Table, column: str) -> Table:
+    """Who stands in a table of cases, of which some people have several: the list of them, each once."""
+    ids = table.ids(column)
+    first = ~pd.Index(ids).duplicated()
+    if len(ids) < _FEW_TIES or 4 * first.sum() > 3 * len(ids):
+        return table  # a slip, which is refused
+    more = tuple(
+        f"column {name!r} of {table.title}, which has several rows for one person" for name in table.names if name != column
+    )
+    frame = table.frame.loc[first, [column]].reset_index(drop=True)
+    lines = table.lines[first] if table.lines.size else table.lines
+    table.unused = (*table.unused, *more)  # of what was gathered, where it is listed
+    return replace(table, frame=frame, lines=lines)
 
 
 def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
@@ -765,6 +786,34 @@ def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
             )
 
 
+def _require_same_people(first: Table, key: str, other: Table, own: str) -> None:
+    """``DataError`` where two tables have the same columns, and whoever has an id of one is another in the second.
+
+    People whose table was written twice, such as in two years, keep some of their facts.
+    """
+    shared = [name for name in first.names if name in other.names and name not in (key, own)]
+    rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
+    at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
+    few = 2 * len(shared) < max(len(first.names), len(other.names)) - 1 or len(at) < _SHARED
+    if few or not (first.headed and other.headed) or is_labels(first) or is_labels(other):
+        return
+    said = ""
+    for mine, theirs, name in ((first.ids(name), other.ids(name), name) for name in shared):
+        pairs = [(mine[a], theirs[b], a) for a, b in at if mine[a] and theirs[b]]
+        one, two = Counter(a for a, _, _ in pairs), Counter(b for _, b, _ in pairs)
+        alike = sum(a == b for a, b, _ in pairs)
+        if alike >= _NEARLY * len(pairs) and 4 * sum(one[cell] * two[cell] for cell in one) <= 3 * len(pairs) ** 2:
+            return
+        if 4 * alike < 3 * len(pairs):
+            a, b, row = next(pair for pair in pairs if pair[0] != pair[1])
+            said = said or f"{first.ids(key)[row]!r}, say, has {name} {a!r} there and {b!r} here"
+    if said:
+        raise DataError(
+            f"{other.where}: has the columns of {first.title}, and with the same ids other people: {said}; allowed: ids that "
+            f"tell all people apart, in ties, too; or, where each is of a class, a school or a bank, {A_FOLDER_EACH}"
+        )
+
+
 def _tells_apart(table: Table, key: str) -> str:
     """What to do where ids stand several times, and another column says of what they are, such as of which site or year."""
     ids = table.ids(key)
@@ -779,7 +828,8 @@ def _tells_apart(table: Table, key: str) -> str:
 
 def is_labels(table: Table) -> bool:
     """Whether a table holds labels beside the table of people, as its file's name says."""
-    return not table.role and bool(re.search(r"label|class", table.stem))
+    few = len(table.names) <= _FEW_LABELS  # more are facts of a school's class
+    return not table.role and bool(re.search(r"label|classes" + "|class" * few, table.stem))
 
 
 def _first_row(count: int, wanted: frozenset[str]) -> int:
@@ -810,6 +860,12 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
         full = list(own)
     written = [name for name in full if name != table.implied or name in table.names]
     called = [name for name in written if table.headed and is_id_name(name)]
+    number = own_key(table)  # of a case, of which some people have several
+    named = [name for name in table.names if table.headed and is_id_name(name) and name != number]
+    if len(named) == 1 and named[0] not in keys and wanted and 2 * most < len(wanted):
+        mine = table.different(named[0])
+        if len(mine & wanted) >= _NEARLY * len(mine) > 0:
+            return named[0]
     exact = [name for name in called if plain_name(name) in ("id", "nodeid", "node")]
     plain = [name for name in written if name and not name.casefold().startswith("unnamed")]
     placed = [name for name in written[:1] if not table.headed and name == table.names[0]]
@@ -982,7 +1038,12 @@ def _meant(ids: Set[str], known: Set[str]) -> tuple[dict[str, str], str]:
         people = {plain(one): one for one in known}
         meant = {one: people[key] for one in strange if (key := plain(one)) in people}
         whom = set(meant.values())
-        if len(meant) >= _NEARLY * len(strange) > 0 and len(people) == len(known) and len(whom) == len(meant) and not whom & ids:
+        if (
+            len(meant) >= _NEARLY * len(strange) > 0
+            and len(people) == len(known)
+            and len(whom) == len(meant)
+            and not whom & ids
+        ):
             return meant, what
     return {}, ""
 
