@@ -423,6 +423,18 @@ def notice_edge_columns(
 _BY_PROGRAMS = re.compile(r"(modularity[_ ]?class|component ?number|strong ?comp ?num|louvain[_ ]?class)\b", re.IGNORECASE)
 
 
+# What Gephi, Cytoscape and others compute of ties; of the short names one alone may be a fact of people, such as a degree of 3.
+_MEASURED = re.compile(
+    r"\w*clos(e)?ness[_ ]?centrality|between+ess[_ ]?centrality|betweenness|page[_ ]?ranks?|eigen(vector)?[_ ]?centrality|"
+    r"eccentricity|(weighted )?(in|out)[_ ]?degree|weighted degree|stat_inf_class|clustering[_ ]?coefficient|"
+    r"average[_ ]?shortest[_ ]?path[_ ]?length|neighborhood[_ ]?connectivity|topological[_ ]?coefficient",
+    re.IGNORECASE,
+)
+_SHORT = frozenset(
+    {"degree", "authority", "hub", "clustering", "triangles", "closeness", "radiality", "stress", "kcore", "coreness"}
+)
+
+
 def is_by_program(column: str) -> bool:
     """Whether a column is called as the groups that a program makes of ties."""
     return _BY_PROGRAMS.match(column) is not None
@@ -441,6 +453,10 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     )
     drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
     found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
+    measured = [name for name in names if _MEASURED.fullmatch(name)]
+    short = [name for name in names if name.casefold() in _SHORT]
+    measured += short if len(short) + len(measured) > 1 else []
+    found |= dict.fromkeys(measured, "called as what a program computes of ties")
     found |= {name: "groups that a program makes of ties" for name in names if is_by_program(name)}
     for place, column in ((place, _ranked(values)) for place, values in dense.items()):
         likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))

@@ -94,7 +94,7 @@ class Reading:
 
 def told_rules(rules: ReadRules, label: str | None = None, left_out: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
     """What was said of the data, and what was found out, without what is the default."""
-    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    dropped = list(dict.fromkeys([*rules.drop, *(column for column, _ in left_out)]))
     found = {key: value for key, value in (("label", label), ("drop", dropped)) if value}
     return {"text": "one-hot", "empty": "missing"} | rules.model_dump(exclude_defaults=True) | found
 
@@ -204,7 +204,9 @@ def of_roles(
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     if owners_of is not None:
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
-    told_of = told_rules(rules, label.column if label is not None else rules.label, left_out)
+    used = {row[0] for row in read.table}  # of another table
+    dropped = [one for one in left_out if one[0] not in used]
+    told_of = told_rules(rules, label.column if label is not None else rules.label, dropped)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told_of, read.spans)
 
 
@@ -683,6 +685,7 @@ def _columns_of(
         kept: dict[str, list[str]] = {}
         for column in others:
             if column in rules.drop:
+                left_out.append((column, "as said (drop)"))
                 continue
             if column in holder.beside:
                 left_out.append((column, f"{_BESIDE} tables of labels"))
@@ -690,7 +693,7 @@ def _columns_of(
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
-            if not told and column not in rules.bounds and names_people({id_text(cell) for cell in cells if cell}, ids):
+            if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
             if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))

@@ -34,6 +34,11 @@ _BESIDE_NOUNS |= {"other", *(side for pair in (*SIDES, *WEAK_SIDES) for side in 
 _PLURALS = (("people", "person"), ("ies", "y"), ("es", ""), ("s", ""), ("en", ""), ("n", ""))
 _FACTS = re.compile(r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert")
 _OTHERS = re.compile(r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver")
+# what people share, or what is said of a tie, where numbers alone would be ids
+THINGS = re.compile(
+    r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
+    r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
+)
 A_FOLDER_EACH = "a folder for each, with its people and their ties (a federation)"
 _Named = Mapping[str, Table]  # column → the table whose rows it names
 
@@ -174,6 +179,8 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
         more = [name for name in _unnamed(table, named, keys) if key and _holds(table, name, other, key)]
         if len(others) != 1 or len(more) != 1:
             continue
+        if bool(THINGS.search(plain_name(own[0]))) != bool(THINGS.search(plain_name(more[0]))):
+            continue  # a film, and who rated it
         if _OTHERS.search(plain_name(more[0])) and OF_TIES.search(table.stem):
             return [(own[0], more[0])]
         if len(table.different(own[0])) < len(table.frame):
@@ -202,8 +209,11 @@ def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> Non
 
 def _joined(table: Table, named: _Named) -> str:
     (one, first), (two, second) = list({other.where: (name, other) for name, other in named.items()}.values())[:2]
+    return no_ties_through(table, one, two, f"{one!r} names rows of {first.title} and {two!r} rows of {second.title}")
+
+
+def no_ties_through(table: Table, one: str, two: str, said: str) -> str:
+    """What to bring where people are tied to other things alone."""
     shared = f"SELECT DISTINCT a.{one} AS source, b.{one} AS target FROM {table.stem} a JOIN {table.stem} b USING ({two})"
-    return (
-        f"{table.where}: {one!r} names rows of {first.title} and {two!r} rows of {second.title}: no ties between people; "
-        f"allowed: a table of pairs of those who share one, such as {shared} WHERE a.{one} < b.{one}"
-    )
+    such = f", such as {shared} WHERE a.{one} < b.{one}" if table.headed else ""
+    return f"{table.where}: {said}: no ties between people; allowed: a table of pairs of those who share one{such}"

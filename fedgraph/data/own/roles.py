@@ -20,7 +20,16 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.columns import csv_number
-from fedgraph.data.own.relations import A_FOLDER_EACH, counts_rows, holds_facts, own_key, related, several_ties
+from fedgraph.data.own.relations import (
+    A_FOLDER_EACH,
+    THINGS,
+    counts_rows,
+    holds_facts,
+    no_ties_through,
+    own_key,
+    related,
+    several_ties,
+)
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -54,11 +63,6 @@ _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _PLAIN = (("source", "target"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
-# what people share, or what is said of a tie, where numbers alone would be ids
-_THINGS = re.compile(
-    r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
-    r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
-)
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
@@ -138,6 +142,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         _require_alike(ties, pair)
     for known in [key for other in others for key in _keys(other).values()]:
         ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
+    if ends is None and not ties.headed:
+        _require_one_kind_of_ends(ties, pair, others)
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
@@ -295,9 +301,11 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(_THINGS.search(plain_name(name)) for name in pair)]
+        people = [pair for pair in pairs if not any(THINGS.search(plain_name(name)) for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
+        if not people and (told := _with_things(table)):
+            raise DataError(told)
         if not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
@@ -308,6 +316,31 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _with_things(table: Table) -> str:
+    """Why a table holds no ties where one column names people, and another what they rate, buy or attend; "" elsewhere."""
+    called = [name for name in table.names if table.headed and is_id_name(name)]
+    things = [name for name in called if THINGS.search(plain_name(name))]
+    people = [name for name in called if name not in things]
+    if len(people) != 1 or len(things) != 1:
+        return ""
+    return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
+
+
+def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table]) -> None:
+    """``DataError`` where each end goes through the rows of a table of its own, such as of users and of films."""
+    held: list[set[str]] = []
+    for side in (ties.different(name) for name in pair):
+        keys = [(other.where, key) for other in others for key in _keys(other).values()]
+        held.append({where for where, key in keys if side <= key and len(side) >= _NEARLY * len(key)})
+    if held[0] and held[1] and held[0].isdisjoint(held[1]):
+        titles = [next(other.title for other in others if other.where in own) for own in held]
+        raise DataError(
+            no_ties_through(
+                ties, *pair, f"{pair[0]!r} goes through the rows of {titles[0]} and {pair[1]!r} those of {titles[1]}"
+            )
+        )
 
 
 def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
@@ -367,7 +400,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
             return 2.5, met or strong[:1]
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
     first = (names[0], names[1])
-    if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
+    own_row = len(names) > _LIST and len(table.different(names[0])) == len(table.frame)  # of people, whose names stand first
+    if ((not table.headed and not own_row) or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
     own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
@@ -420,7 +454,7 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
         others = [key for other in tables if other is not table for name, key in _keys(other).items() if name]
         if any(ends <= key | _meant(ends, key)[0].keys() for key in others):
             return table, (table.names[0], table.names[1])
-    if said := _strangers(tables):
+    if said := next(filter(None, map(_with_things, tables)), "") or _strangers(tables):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
@@ -439,7 +473,7 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
-    likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
+    likely = [name for name in _likely(table) if table.headed and not THINGS.search(plain_name(name))]
     held = {name: table.different(name) for name in likely}
     words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
@@ -794,7 +828,7 @@ def _require_same_people(first: Table, key: str, other: Table, own: str) -> None
     shared = [name for name in first.names if name in other.names and name not in (key, own)]
     rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
     at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
-    few = 2 * len(shared) < max(len(first.names), len(other.names)) - 1 or len(at) < _SHARED
+    few = 2 * len(shared) <= max(len(first.names), len(other.names)) - 1 or len(at) < _SHARED
     if few or not (first.headed and other.headed) or is_labels(first) or is_labels(other):
         return
     said = ""

@@ -762,6 +762,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     if all(re.fullmatch(r"\(.*\),?", line.strip()) for line in sample):  # as Python writes pairs
         body = re.sub(r"^[ \t]*\(|\),?[ \t]*\r?$", "", body, flags=re.MULTILINE)
         sample = [line.strip().strip("(),") for line in sample]
+    if all("::" in line for line in sample) and "\t" not in body:  # as MovieLens writes
+        body, sample = body.replace("::", "\t"), [line.replace("::", "\t") for line in sample]
     separator = _separator(sample)
     if separator is None:
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:

@@ -203,3 +203,77 @@ def test_a_list_without_a_header_is_offered_by_the_name_of_its_file(tmp_path: Pa
         read(tmp_path)
     assert read(tmp_path, label="seen.txt").graph.num_classes == 2
     assert read(tmp_path, label="").graph.num_classes == 0
+
+
+def test_what_one_table_leaves_out_another_keeps(tmp_path: Path) -> None:
+    """``drop`` is by name: what a draft writes must not take the same column from the table that has it."""
+    ids = pd.DataFrame({"id": [f"p{k}" for k in range(N)]})
+    people = ids.assign(age=[20 + k % 50 for k in range(N)], label=["a", "b"] * (N // 2), note=[f"l{k}" for k in range(N)])
+    people.to_csv(tmp_path / "people.csv", index=False)
+    ids.assign(age="", height=range(N), note=[f"m{k}" for k in range(N)]).to_csv(tmp_path / "more.csv", index=False)
+    pd.DataFrame([(f"p{a}", f"p{b}") for a, b in PAIRS], columns=["source", "target"]).to_csv(
+        tmp_path / "ties.csv", index=False
+    )
+    reading = read(tmp_path)
+    assert reading.parameters["drop"] == ["note"], "once"
+    again = read(tmp_path, columns=reading.parameters)
+    assert again.graph.names.columns == reading.graph.names.columns == ("age", "height")  # type: ignore[union-attr]
+    assert "note: as said (drop)" in again.says
+
+
+# Who rates what, and the layouts of other libraries
+
+
+@pytest.mark.parametrize("form", ["ratings", "and movies", "dat", "data"])
+def test_who_rates_what_is_no_tie(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rated = pd.DataFrame(
+        {"userId": rng.integers(1, 61, 900), "movieId": rng.integers(1, 121, 900), "rating": rng.integers(1, 6, 900)}
+    )
+    if form in ("ratings", "and movies"):
+        rated.to_csv(tmp_path / "ratings.csv", index=False)
+        if form == "and movies":
+            pd.DataFrame({"movieId": range(1, 121), "title": [f"T {k}" for k in range(120)]}).to_csv(
+                tmp_path / "movies.csv", index=False
+            )
+    else:
+        mark = "::" if form == "dat" else "|"
+        rows = {"users": [f"{k}{mark}{'MF'[k % 2]}{mark}{k % 50}{mark}{k % 7}{mark}x" for k in range(1, 61)]}
+        rows["movies"] = [f"{k}{mark}Film {k}{mark}Drama" for k in range(1, 121)]
+        rows["ratings"] = [("::" if form == "dat" else "\t").join(map(str, row)) for row in rated.to_numpy()]
+        for name, lines in rows.items():
+            (tmp_path / f"{name}.{form}").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    with pytest.raises(DataError, match=r"no ties between people; allowed: a table of pairs of those who share one"):
+        read(tmp_path)
+
+
+def test_a_graph_of_ogb_is_read_where_it_lies(tmp_path: Path) -> None:
+    for folder in ("raw", "split/time", "mapping"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "RELEASE_v1.txt").write_text("", encoding="utf-8")
+    (tmp_path / "split/time/train.csv").write_text("0\n1\n", encoding="utf-8")
+    tables = {"edge": PAIRS, "node-feat": np.random.default_rng(0).random((N, 4)), "node-label": [[k % 4] for k in range(N)],
+              "num-node-list": [[N]], "num-edge-list": [[len(PAIRS)]]}  # fmt: skip
+    for name, rows in tables.items():
+        (tmp_path / f"raw/{name}.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(ReadingQuestion, match=r"people numbers of rows, from 0\? If so, say --id row"):
+        read(tmp_path)
+    reading = read(tmp_path, id="row")
+    graph = reading.graph
+    assert isinstance(graph, Graph)
+    assert (graph.num_nodes, graph.num_features, graph.labels.tolist()) == (N, 4, [k % 4 for k in range(N)])
+    assert "split/: not read" in reading.says
+
+
+@pytest.mark.parametrize(
+    ("columns", "from_ties"),
+    [(["pageranks"], True), (["Eccentricity"], True), (["betweenesscentrality"], True), (["Authority", "Hub"], True),
+     (["Hub"], False), (["Degree"], False), (["weighted degree"], True)],
+)  # fmt: skip
+def test_what_a_program_computed_of_ties_is_known_by_its_name(columns: list[str], from_ties: bool) -> None:
+    """One short name alone may be a fact of people: whether an airport is a hub, a degree of three."""
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"id": range(N), "group": rng.choice(["a", "b"], N), **{name: rng.random(N) for name in columns}})
+    graph = read((people, pd.DataFrame(PAIRS, columns=["source", "target"])), label="group").graph
+    assert isinstance(graph, Graph)
+    assert graph.features_from_edges is from_ties
