@@ -521,10 +521,10 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         shared = [p for p in able if _shared(texts[p])]
         # numbers of many values may be codes of classes, too, where another column may be the label
         named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
-        listed = _lists(roles)  # not even one of them is the label before its owner says so
-        if named or listed:
-            named = _different([*named, *listed])
-            if listed or len(named) > 1:
+        files = _lists(roles)  # not even one of them is the label before its owner says so
+        if named or files:
+            named = _different([*named, *files])
+            if files or len(named) > 1:
                 raise _question(named)
     named = _different(named)
     if len(named) > 1:

@@ -147,9 +147,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
-    if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
+    if short := sorted(one for one in wanted if "E+" in one and _SHORTENED.fullmatch(one)):
         raise DataError(
-            f"{ties.where}: the end {short!r} is a number that a spreadsheet shortened, so different people have one name; "
+            f"{ties.where}: the end {short[0]!r} is a number that a spreadsheet shortened, so different people have one name; "
             "allowed: ids as they are (give the column the format text before the numbers are put in)"
         )
     if not others:
@@ -169,7 +169,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
         said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
-    nobody = [name for name in ids if name == "-1" or name.casefold() in NOTHING]
+    nobody = [] if counting else [name for name in ids if name == "-1" or name.casefold() in NOTHING]
     remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
@@ -772,7 +772,9 @@ def _holders(
         if number == 0 and not ids:
             found.faults.refuse()
             raise DataError(f"{table.where}: names nobody; allowed: one line per node")
-        holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
+        whole = len(rows) == len(every) == len(ids) and every == list(ids)
+        at = np.arange(len(ids)) if whole else np.array([rows.get(one, -1) for one in ids], dtype=np.int64)
+        holders.append(Holder(table, column, at))
         lacking = int((holders[-1].rows < 0).sum())
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
@@ -826,10 +828,12 @@ def _require_same_people(first: Table, key: str, other: Table, own: str) -> None
     People whose table was written twice, such as in two years, keep some of their facts.
     """
     shared = [name for name in first.names if name in other.names and name not in (key, own)]
+    few = 2 * len(shared) <= max(len(first.names), len(other.names)) - 1
+    if few or not (first.headed and other.headed) or is_labels(first) or is_labels(other):
+        return
     rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
     at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
-    few = 2 * len(shared) <= max(len(first.names), len(other.names)) - 1 or len(at) < _SHARED
-    if few or not (first.headed and other.headed) or is_labels(first) or is_labels(other):
+    if len(at) < _SHARED:
         return
     said = ""
     for mine, theirs, name in ((first.ids(name), other.ids(name), name) for name in shared):
