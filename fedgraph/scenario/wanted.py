@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import DataError, ScenarioError
@@ -31,18 +30,19 @@ USUAL_TRAIN_FRACTION, LABELLED_TO_TEST = 0.8, 110  # what trains; and how many l
 _FEWEST_TESTED = 100  # of fewer a run concludes nothing (``report.answer``)
 
 
-def words_of_size(graph: Graph | GraphCollection, settings: object) -> str:
-    """What can be concluded of so few tested ones, said before anything runs; "" where they are enough.
+def words_of_size(graph: Graph | GraphCollection, split: str, train_fraction: float) -> str:
+    """What can be concluded of so few tested ones, said before anything runs; "" where they are enough, or none can be counted.
 
-    settings: of the task; one that divides nodes has a ``split``, ``random`` by ``train_fraction`` or ``public`` by masks.
+    split: ``random``, of which ``train_fraction`` trains, or ``public``, by masks that came with the data.
     """
-    known, masks = graph.labels >= 0, getattr(graph, "masks", ())
-    split, share = getattr(settings, "split", ""), getattr(settings, "train_fraction", 1.0)
+    from fedgraph.types import Graph
+
+    known, masks = graph.labels >= 0, graph.masks if isinstance(graph, Graph) else ()
     labelled = int(known.sum())
     if split == "public" and masks:
         tested = min(int(known[mask.test].sum()) for mask in masks)
-    elif split == "random" and share < 1:
-        tested = round((1 - share) * labelled)
+    elif split == "random":
+        tested = round((1 - train_fraction) * labelled)
     else:
         return ""
     if tested >= _FEWEST_TESTED:
@@ -253,7 +253,7 @@ def _of_reading(path: Path, parameters: Mapping[str, object], task: str, federat
     if federation:
         found = _of_federation("own/federation", path, path.resolve().name, reading.says, loaded)
     else:
-        says = "\n".join(filter(None, (reading.says, _words_of_draft(loaded, loaded.num_nodes) if task == "nodes" else "")))
+        says = "\n".join(filter(None, (reading.says, _words_of_draft(loaded) if task == "nodes" else "")))
         found = WantedData(
             "own/read", path, path.resolve().stem, says, 0, bool(loaded.masks), graph=loaded, people=loaded.num_nodes
         )
@@ -267,9 +267,9 @@ def train_fraction_for(people: int) -> float | None:
     return math.floor(20 * (1 - LABELLED_TO_TEST / people)) / 20
 
 
-def _words_of_draft(graph: Graph, people: int) -> str:
-    split = "public" if graph.masks else "random"
-    return words_of_size(graph, SimpleNamespace(split=split, train_fraction=train_fraction_for(people) or USUAL_TRAIN_FRACTION))
+def _words_of_draft(graph: Graph) -> str:
+    share = train_fraction_for(graph.num_nodes) or USUAL_TRAIN_FRACTION
+    return words_of_size(graph, "public" if graph.masks else "random", share)
 
 
 def _require_classes(option: str, graph: Graph) -> None:
@@ -292,7 +292,7 @@ def _of_collection(path: Path, parameters: Mapping[str, object], loaded: GraphCo
     rows = data.load("own/graphs", path=path, parameters={**parameters, "rows": True})  # those without a label, too
     assert isinstance(rows, Graph)
     title, owned = path.resolve().name, loaded.owner is not None
-    found = "\n".join(filter(None, (found, _words_of_draft(rows, rows.num_nodes))))
+    found = "\n".join(filter(None, (found, _words_of_draft(rows))))
     many = {"people": rows.num_nodes, "collection": loaded, "owners": owned, "parameters": parameters}
     return WantedData("own/graphs", path, title, found, graph=rows, **many)  # type: ignore[arg-type]
 

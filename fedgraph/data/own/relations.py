@@ -12,18 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from fedgraph.data.own.tables import (
-    OF_TIES,
-    SIDES,
-    WEAK_SIDES,
-    Gathered,
-    ReadingQuestion,
-    Table,
-    called_so,
-    is_id_name,
-    plain_name,
-    sides_of,
-)
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table
+from fedgraph.data.own.words import SIDES, WEAK_SIDES, called_so, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 
 _NEARLY = 0.9  # share of a column's cells that are ids of another table
@@ -32,13 +22,6 @@ _BESIDE_NOUNS = frozenset(
 )
 _BESIDE_NOUNS |= {"other", *(side for pair in (*SIDES, *WEAK_SIDES) for side in pair)}
 _PLURALS = (("people", "person"), ("ies", "y"), ("es", ""), ("s", ""), ("en", ""), ("n", ""))
-_FACTS = re.compile(r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert")
-_OTHERS = re.compile(r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver")
-# what people share, or what is said of a tie, where numbers alone would be ids
-THINGS = re.compile(
-    r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
-    r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
-)
 A_FOLDER_EACH = "a folder for each, with its people and their ties (a federation)"
 _Named = Mapping[str, Table]  # column → the table whose rows it names
 
@@ -66,7 +49,7 @@ def counts_rows(table: Table, key: str) -> bool:
 
 def holds_facts(table: Table) -> bool:
     """Whether a table is called as one that says more of people who stand in another."""
-    return _FACTS.search(table.stem) is not None
+    return says("facts", table.stem)
 
 
 def _called_as(column: str, nouns: set[str]) -> int:
@@ -165,7 +148,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
 def _unnamed(table: Table, named: _Named, keys: Mapping[str, str]) -> list[str]:
     """Columns that are called as ids, but not of which table."""
     others = [name for name in table.names if name not in named and name != keys.get(table.where)]
-    return [name for name in others if is_id_name(name) or _OTHERS.search(plain_name(name))]
+    return [name for name in others if is_id_name(name) or says("others", name)]
 
 
 def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -179,9 +162,9 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
         more = [name for name in _unnamed(table, named, keys) if key and _holds(table, name, other, key)]
         if len(others) != 1 or len(more) != 1:
             continue
-        if bool(THINGS.search(plain_name(own[0]))) != bool(THINGS.search(plain_name(more[0]))):
+        if says("things", own[0]) != says("things", more[0]):
             continue  # a film, and who rated it
-        if _OTHERS.search(plain_name(more[0])) and OF_TIES.search(table.stem):
+        if says("others", more[0]) and says("ties", table.stem):
             return [(own[0], more[0])]
         if len(table.different(own[0])) < len(table.frame):
             asked = f"{table.where}: are {own[0]!r} and {more[0]!r} both rows of {other.title}? If so, say --ends {own[0]} "

@@ -22,7 +22,6 @@ import scipy.sparse as sp
 from fedgraph.data.own.columns import csv_number
 from fedgraph.data.own.relations import (
     A_FOLDER_EACH,
-    THINGS,
     counts_rows,
     holds_facts,
     no_ties_through,
@@ -30,23 +29,19 @@ from fedgraph.data.own.relations import (
     related,
     several_ties,
 )
-from fedgraph.data.own.tables import (
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, spread
+from fedgraph.data.own.words import (
     NOTHING,
-    OF_PEOPLE,
-    OF_TIES,
     SIDES,
     WEAK_SIDES,
-    Gathered,
-    ReadingQuestion,
-    Table,
     called_so,
     id_text,
     is_id_name,
     names_people,
     plain_name,
+    says,
     says_who,
     sides_of,
-    spread,
 )
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import GraphMasks, counted
@@ -62,7 +57,6 @@ _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they
 _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _PLAIN = (("source", "target"), ("from", "to"))
-_WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
@@ -175,7 +169,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = _positions(ties, pair, position, found, lost, holders)
     kept = (one >= 0) & (two >= 0)
-    for column in (name for name in ties.names if name not in pair and plain_name(name) in _WEIGHTS):
+    for column in (name for name in ties.names if name not in pair and says("weight", name)):
         nothing = np.array([csv_number(cell) == 0 for cell in ties.texts(column)], dtype=bool)
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
@@ -281,8 +275,8 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     top = max(rank for _, rank, _ in every)
     first = [one for one in every if one[1] == top]
     if len(first) > 1:
-        hinted = [one for one in first if OF_TIES.search(one[0].stem) and not OF_PEOPLE.search(one[0].stem)]
-        first = hinted if len(hinted) == 1 else [one for one in first if not OF_PEOPLE.search(one[0].stem)] or first
+        hinted = [one for one in first if says("ties", one[0].stem) and not says("people", one[0].stem)]
+        first = hinted if len(hinted) == 1 else [one for one in first if not says("people", one[0].stem)] or first
     if len(first) > 1:
         same = len({table.title for table, *_ in first}) < len(first)
         called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
@@ -301,7 +295,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(THINGS.search(plain_name(name)) for name in pair)]
+        people = [pair for pair in pairs if not any(says("things", name) for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people and (told := _with_things(table)):
@@ -321,7 +315,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
 def _with_things(table: Table) -> str:
     """Why a table holds no ties where one column names people, and another what they rate, buy or attend; "" elsewhere."""
     called = [name for name in table.names if table.headed and is_id_name(name)]
-    things = [name for name in called if THINGS.search(plain_name(name))]
+    things = [name for name in called if says("things", name)]
     people = [name for name in called if name not in things]
     if len(people) != 1 or len(things) != 1:
         return ""
@@ -384,7 +378,7 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     strong = sides_of(likely, SIDES) if table.headed else []
     weak = sides_of(likely, WEAK_SIDES) if table.headed else []
     if not len(table.frame):  # a header alone: its names decide
-        named = strong or (weak if OF_TIES.search(table.stem) else [])
+        named = strong or (weak if says("ties", table.stem) else [])
         return (4, named[:1]) if named else None
     covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
     if sure := [pair for pair in strong if covers[pair] >= 0.5]:
@@ -394,7 +388,7 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 4, plain[:1] or sure
     if sure := [pair for pair in weak if covers[pair] >= 0.5]:
         return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
-    if strong and (not keys or len(names) <= 6 or OF_TIES.search(table.stem)):
+    if strong and (not keys or len(names) <= 6 or says("ties", table.stem)):
         if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
             return 2.5, met or strong[:1]
@@ -415,8 +409,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
-    beside = any(re.search(r"time|date|url|link|href", plain_name(name)) for name in names)
-    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 and not beside else None
+    beside = any(says("apart", name) for name in names)
+    return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
 
 
 def _is_keyed(
@@ -473,7 +467,7 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
-    likely = [name for name in _likely(table) if table.headed and not THINGS.search(plain_name(name))]
+    likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
     words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
@@ -496,7 +490,7 @@ def _strangers(tables: Sequence[Table]) -> str:
                 head = not table.headed and len(one) > 1 and known.isdisjoint((one[0], two[0]))
                 sides = [set(side[1:] if head else side) - {""} for side in (one, two)]
                 told = table.headed and not all(known & side for side in sides)  # ids, and a label or a number
-                if told and not OF_TIES.search(table.stem):
+                if told and not says("ties", table.stem):
                     continue
                 names, held = (one[0], two[0]) if head else table.names, set().union(*sides)
                 lacking = sorted(held - known)
