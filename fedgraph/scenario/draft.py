@@ -23,7 +23,7 @@ from fedgraph.privacy import Trust
 from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, TIES_OF_A_PERSON, WANTED_WHOLE, Wanted
 from fedgraph.types import in_words_of
 
-SCHEMA = "fedgraph.schema.json"
+_SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
 _LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 _COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
@@ -88,7 +88,7 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
     told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
     told["delta"] = f"delta: {scenario.wanted.delta_of(people):.0e}                 # {why}"
-    return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets, own=own)
+    return template.render(told, wanted=wanted, data=data, schema=_SCHEMA, datasets=datasets, own=own)
 
 
 def _one(wanted: Wanted) -> str:

@@ -102,11 +102,7 @@ class OwnColumnRules(Settings):
     drop: list[str] = Field(default_factory=list, description="columns that are left out")
 
 
-class OwnTableRules(OwnColumnRules, EdgeColumnRules):
-    """What a user decides about the columns of own tables, in files or in memory."""
-
-
-class ReadRules(OwnTableRules):
+class ReadRules(OwnColumnRules, EdgeColumnRules):
     """What a person says about own data. What is left open is told by the data, or asked."""
 
     label: str | None = Field(

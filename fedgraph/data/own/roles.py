@@ -1052,6 +1052,7 @@ def _letters(one: str) -> str:
 
 
 # How one system writes ids and another does not, from what says least of a person to what says most
+_WRITTEN_BOTH_WAYS = ("spaces", "capitals")  # by one person in one table
 _ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
 _SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("spaces", lambda one: re.sub(r"\s", "", one)),
@@ -1070,12 +1071,8 @@ def _meant(ids: Set[str], known: Set[str]) -> tuple[dict[str, str], str]:
         people = {plain(one): one for one in known}
         meant = {one: people[key] for one in strange if (key := plain(one)) in people}
         whom = set(meant.values())
-        if (
-            len(meant) >= _NEARLY * len(strange) > 0
-            and len(people) == len(known)
-            and len(whom) == len(meant)
-            and not whom & ids
-        ):
+        once = (len(whom) == len(meant) and not whom & ids) or what in _WRITTEN_BOTH_WAYS
+        if once and len(meant) >= _NEARLY * len(strange) > 0 and len(people) == len(known):
             return meant, what
     return {}, ""
 

@@ -63,6 +63,15 @@ def test_a_part_that_lost_its_zeros_is_matched_too() -> None:
     assert f"{N - 20} of {N} ids in the table of edges are written otherwise" in reading.says
 
 
+def test_one_person_may_be_written_in_two_ways_where_spaces_alone_differ() -> None:
+    reading = club(iban, lambda k: iban(k) if k % 3 else iban(k).replace(" ", ""))
+    assert ties_of(reading) == {frozenset((iban(a), iban(b))) for a, b in PAIRS if a != b}
+    people = pd.DataFrame({"id": [f"{k:04}" for k in range(N)], "group": ["a", "b"] * (N // 2)})
+    both = pd.DataFrame([(f"{a:04}", str(b)) for a, b in PAIRS], columns=["source", "target"])
+    with pytest.raises(DataError, match=r"Are ids written otherwise there"):  # 7 and 0007 may be two
+        read((people, both), label="group")
+
+
 def test_what_would_make_two_people_one_is_refused() -> None:
     with pytest.raises(DataError, match=r"By no rule all are somebody, and each one: write ids alike"):
         club(lambda k: f"{k // 2}" if k % 2 else f"0{k // 2}", lambda k: f"00{k // 2}")
