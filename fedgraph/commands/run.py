@@ -64,6 +64,7 @@ def configure_check(parser: argparse.ArgumentParser) -> None:
 def run_check(options: argparse.Namespace) -> int:
     from fedgraph.runs import probe
     from fedgraph.scenario import read
+    from fedgraph.scenario.wanted import words_of_size
 
     if not 0 <= options.probe <= _MOST_SECONDS:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {_MOST_SECONDS:,} seconds")
@@ -80,13 +81,19 @@ def run_check(options: argparse.Namespace) -> int:
             shown.add(dataset.path)  # a collection is there twice: as rows, and whole
             said = {key: value for key, value in dataset.parameters.items() if key != "rows"}
             federation = dataset.name == "own/federation"
-            print(read_federation(dataset.path, said) if federation else read_own(dataset.path, columns=said))
-    found = probe.probe_scenario(ready, options.data_root, options.probe)
-    for line in found.counts:
+            found = read_federation(dataset.path, said) if federation else read_own(dataset.path, columns=said)
+            small = {
+                words_of_size(found.graph, task.params)
+                for task in ready.tasks
+                if not task.datasets or dataset.label in task.datasets
+            }
+            print(found, *sorted(small - {""}), sep="\n")
+    tried = probe.probe_scenario(ready, options.data_root, options.probe)
+    for line in tried.counts:
         print(f"  {line}")
-    print(found.estimate)
-    if found.failing:
-        raise RuntimeFailure(f"{len(found.failing)} of the tried kinds of cells have no result: {'; '.join(found.failing)}")
+    print(tried.estimate)
+    if tried.failing:
+        raise RuntimeFailure(f"{len(tried.failing)} of the tried kinds of cells have no result: {'; '.join(tried.failing)}")
     return 0
 
 

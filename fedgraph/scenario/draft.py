@@ -23,12 +23,11 @@ from fedgraph.privacy import Trust
 from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, TIES_OF_A_PERSON, WANTED_WHOLE, Wanted
 from fedgraph.types import in_words_of
 
-SCHEMA = "fedgraph.schema.json"
+_SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
 _LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 _COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE_DRAFT_TASKS = ("compared", "clusters")  # tasks whose work grows with the pairs
-_USUAL_SHARE, _TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 _SHORT = "; what the data give without privacy is left out, for it takes most of the time here"
@@ -89,7 +88,7 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
     told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
     told["delta"] = f"delta: {scenario.wanted.delta_of(people):.0e}                 # {why}"
-    return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets, own=own)
+    return template.render(told, wanted=wanted, data=data, schema=_SCHEMA, datasets=datasets, own=own)
 
 
 def _one(wanted: Wanted) -> str:
@@ -161,10 +160,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
-    labelled = 0 if data.graph is None or data.split else data.people  # of own data who has a label is private
-    share = None  # that trains, where the usual four fifths would leave too few to test, and another leaves enough
-    if labelled >= 2 * _TESTED and (1 - _USUAL_SHARE) * labelled < _TESTED:
-        share = math.floor(20 * (1 - _TESTED / labelled)) / 20
+    split = data.graph is None or data.split  # of own data who has a label is private: all people count
     return {
         "trust": trust,
         "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
@@ -173,7 +169,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "quick_rows": _as_yaml(quick, _one(wanted), 4),
         "quick_without": _SHORT if short else "",
         "tasks": range((3 if size.spare else 2) if many else 1),
-        "train_fraction": share,
+        "train_fraction": None if split else scenario.wanted.train_fraction_for(data.people),
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WANTED_WHOLE}",
         "folds": FEWEST_WANTED_OF_A_CLASS, "most": _COMPARED[size.cheaper], "least": _COMPARED[-1],

@@ -26,6 +26,32 @@ TIES_OF_A_PERSON = 50  # of own data, whose ties nobody may count
 _LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+USUAL_TRAIN_FRACTION, LABELLED_TO_TEST = 0.8, 110  # what trains; and how many labelled ones are left to test where they can be
+_FEWEST_TESTED = 100  # of fewer a run concludes nothing (``report.answer``)
+
+
+def words_of_size(graph: Graph | GraphCollection, split: str, train_fraction: float) -> str:
+    """What can be concluded of so few tested ones, said before anything runs; "" where they are enough, or none can be counted.
+
+    split: ``random``, of which ``train_fraction`` trains, or ``public``, by masks that came with the data.
+    """
+    from fedgraph.types import Graph
+
+    known, masks = graph.labels >= 0, graph.masks if isinstance(graph, Graph) else ()
+    labelled = int(known.sum())
+    if split == "public" and masks:
+        tested = min(int(known[mask.test].sum()) for mask in masks)
+    elif split == "random":
+        tested = round((1 - train_fraction) * labelled)
+    else:
+        return ""
+    if tested >= _FEWEST_TESTED:
+        return ""
+    least = math.sqrt(1 / max(tested, 1))  # two standard errors of a share, at most
+    return (
+        f"about {tested:,} of {labelled:,} with a label are tested: an accuracy is then known to ± {least:.2f}, and of fewer "
+        f"than {_FEWEST_TESTED} nothing will be concluded. {2 * LABELLED_TO_TEST} with a label are enough: half may be tested"
+    )
 
 
 def delta_of(people: int) -> float:
@@ -227,10 +253,23 @@ def _of_reading(path: Path, parameters: Mapping[str, object], task: str, federat
     if federation:
         found = _of_federation("own/federation", path, path.resolve().name, reading.says, loaded)
     else:
+        says = "\n".join(filter(None, (reading.says, _words_of_draft(loaded) if task == "nodes" else "")))
         found = WantedData(
-            "own/read", path, path.resolve().stem, reading.says, 0, bool(loaded.masks), graph=loaded, people=loaded.num_nodes
+            "own/read", path, path.resolve().stem, says, 0, bool(loaded.masks), graph=loaded, people=loaded.num_nodes
         )
     return replace(found, parameters=said, spans=reading.spans)
+
+
+def train_fraction_for(people: int) -> float | None:
+    """What trains where the usual share would leave too few to test, and another leaves enough; None: the usual share."""
+    if people < 2 * LABELLED_TO_TEST or (1 - USUAL_TRAIN_FRACTION) * people >= LABELLED_TO_TEST:
+        return None
+    return math.floor(20 * (1 - LABELLED_TO_TEST / people)) / 20
+
+
+def _words_of_draft(graph: Graph) -> str:
+    share = train_fraction_for(graph.num_nodes) or USUAL_TRAIN_FRACTION
+    return words_of_size(graph, "public" if graph.masks else "random", share)
 
 
 def _require_classes(option: str, graph: Graph) -> None:
@@ -253,6 +292,7 @@ def _of_collection(path: Path, parameters: Mapping[str, object], loaded: GraphCo
     rows = data.load("own/graphs", path=path, parameters={**parameters, "rows": True})  # those without a label, too
     assert isinstance(rows, Graph)
     title, owned = path.resolve().name, loaded.owner is not None
+    found = "\n".join(filter(None, (found, _words_of_draft(rows))))
     many = {"people": rows.num_nodes, "collection": loaded, "owners": owned, "parameters": parameters}
     return WantedData("own/graphs", path, title, found, graph=rows, **many)  # type: ignore[arg-type]
 

@@ -166,6 +166,15 @@ def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str])
     assert "nothing can be concluded" in capsys.readouterr().out
 
 
+def test_what_so_few_can_tell_is_said_before_anything_runs(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "about 12 of 60 with a label are tested: an accuracy is then known to ± 0.29, and of fewer than 100 nothing will be"
+    new("--yes", "--no-probe")
+    assert said in capsys.readouterr().out
+    assert cli.main(["check", "mine.yaml", "--probe", "0"]) == 0
+    assert said in capsys.readouterr().out
+    assert wanted.train_fraction_for(220) == 0.5, "as many as it says are enough"
+
+
 @pytest.mark.parametrize("people_", [2, 999, 200_000])
 def test_the_drafted_delta_is_no_reason_to_conclude_nothing(people_: int) -> None:
     delta = wanted.delta_of(people_)

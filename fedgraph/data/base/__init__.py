@@ -55,7 +55,7 @@ def data_search_root() -> Path | None:
     return _first[0] if _first else None
 
 
-def default_data_roots() -> tuple[Path, ...]:
+def _default_data_roots() -> tuple[Path, ...]:
     """The roots that hold when nobody names one: that of ``set_data_search_root``, then ``$FEDGRAPH_DATA``, where they
     are set.
     """
@@ -132,7 +132,7 @@ def load(
 
     Args:
         name: ``family/dataset``, any case.
-        root: a folder in the layout of ``PyG``, or several, searched in order; None means :func:`default_data_roots`. It is
+        root: a folder in the layout of ``PyG``, or several, searched in order; None means :func:`_default_data_roots`. It is
             never written to.
         when_unavailable: where the files are missing, ``error`` raises, and ``synthetic`` generates a stand-in whose
             ``provenance.source`` says so.
@@ -155,7 +155,7 @@ def load(
         raise ScenarioError(f"the data seed is {seed}; allowed: 0 or a positive integer")
     family, dataset = parse_data_name(name)
     several = [root] if isinstance(root, (str, Path)) else root
-    roots = default_data_roots() if several is None else tuple(Path(folder).expanduser() for folder in several)
+    roots = _default_data_roots() if several is None else tuple(Path(folder).expanduser() for folder in several)
     file, given = None if path is None else Path(path).expanduser(), dict(parameters or {})
     request = PublishedRequest(roots, when_unavailable, int(seed), file, given, download, stand_in)
     try:

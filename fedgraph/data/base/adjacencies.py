@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 
-class CleanedAdjacency(NamedTuple):
+class _CleanedAdjacency(NamedTuple):
     """Arcs that became an undirected graph, and what was dropped on the way."""
 
     adjacency: sp.csr_array  # CSR [n, n], symmetric, ones, empty diagonal
@@ -16,7 +16,7 @@ class CleanedAdjacency(NamedTuple):
     one_way: int  # undirected edges of which only one arc was given
 
 
-def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> CleanedAdjacency:
+def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> _CleanedAdjacency:
     """Symmetrise arcs, drop self-loops, coalesce duplicates. sources, targets: integers [m] in 0 … num_nodes − 1."""
     sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
     proper = sources != targets
@@ -24,7 +24,7 @@ def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: in
     rows, columns = np.divmod(arcs, num_nodes)
     edges = _distinct(np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns))
     loops, repeated, one_way = (~proper).sum(), proper.sum() - arcs.size, 2 * edges.size - arcs.size
-    return CleanedAdjacency(adjacency_of_edges(edges, num_nodes), int(loops), int(repeated), int(one_way))
+    return _CleanedAdjacency(adjacency_of_edges(edges, num_nodes), int(loops), int(repeated), int(one_way))
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ def _distinct(numbers: np.ndarray) -> np.ndarray:
     return ordered[np.concatenate([np.ones(min(1, ordered.size), dtype=bool), ordered[1:] != ordered[:-1]])]
 
 
-def describe_adjacency_cleaning(given: Sequence[CleanedAdjacency]) -> list[str]:
+def describe_adjacency_cleaning(given: Sequence[_CleanedAdjacency]) -> list[str]:
     """What was done to edges, counted over all of them, as one part of a sentence; none where nothing was."""
     counted = (
         (sum(c.one_way for c in given), "edges listed in one direction, read in both"),

@@ -130,7 +130,7 @@ def _knock(url: str) -> None:
         socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()
 
 
-class DataFaultsError(DataError):
+class _DataFaultsError(DataError):
     """Faults of files: the first ones, a line each, and how many more there are.
 
     Attributes:
@@ -143,7 +143,7 @@ class DataFaultsError(DataError):
         super().__init__("\n".join([*first, *([f"… and {more:,} more of this kind"] if more else [])]))
         self.first, self.count = first, count
 
-    def __reduce__(self) -> tuple[type[DataFaultsError], tuple[list[str], int]]:
+    def __reduce__(self) -> tuple[type[_DataFaultsError], tuple[list[str], int]]:
         """As it travels between processes."""
         return type(self), (self.first, self.count)
 
@@ -180,7 +180,7 @@ class DataFileFaults:
         """Faults that a reader refuses inside are noted here, so that the next reader says its own, too."""
         try:
             yield
-        except DataFaultsError as error:
+        except _DataFaultsError as error:
             self._first += error.first[: _MOST_FAULTS - len(self._first)]
             self._count += error.count
         except DataError as error:
@@ -194,4 +194,4 @@ class DataFileFaults:
             DataError: the first eight faults, a line each, and how many more there are.
         """
         if self._count:
-            raise DataFaultsError(self._first, self._count)
+            raise _DataFaultsError(self._first, self._count)

@@ -33,7 +33,7 @@ _PARTS = ("data", "indices", "indptr", "shape")
 _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
 
 
-class NpzGraph(NamedTuple):
+class _NpzGraph(NamedTuple):
     """What a file says, untreated."""
 
     adjacency: sp.csr_array  # CSR [n, n], may be directed and weighted
@@ -41,7 +41,7 @@ class NpzGraph(NamedTuple):
     labels: np.ndarray  # [n], any type
 
 
-def read_npz(content: bytes, name: str) -> NpzGraph:
+def read_npz(content: bytes, name: str) -> _NpzGraph:
     """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
     with _opened(content, name) as archive:
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
@@ -55,7 +55,7 @@ def read_npz(content: bytes, name: str) -> NpzGraph:
             "allowed: the same number of each"
         )
     require_width(attributes.shape[1], name)  # before anybody names the columns
-    return NpzGraph(adjacency, attributes, labels)
+    return _NpzGraph(adjacency, attributes, labels)
 
 
 def read_gnn_benchmark(data: published.PublishedData, raw: RawFiles) -> Graph:

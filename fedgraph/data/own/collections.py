@@ -26,7 +26,8 @@ import pandas as pd
 from fedgraph.data.own import reading, tables
 from fedgraph.data.own.columns import ReadRules
 from fedgraph.data.own.roles import Part, Roles, find_roles, join_parts
-from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, called_so, gather_files, id_text, plain_name, says_who
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, gather_files
+from fedgraph.data.own.words import called_so, id_text, plain_name, says_who
 from fedgraph.errors import DataError
 
 _INDICATOR = "_graph_indicator.txt"

@@ -35,6 +35,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data.base.files import DataFileFaults
+from fedgraph.data.own.words import says
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns, counted
@@ -101,11 +102,7 @@ class OwnColumnRules(Settings):
     drop: list[str] = Field(default_factory=list, description="columns that are left out")
 
 
-class OwnTableRules(OwnColumnRules, EdgeColumnRules):
-    """What a user decides about the columns of own tables, in files or in memory."""
-
-
-class ReadRules(OwnTableRules):
+class ReadRules(OwnColumnRules, EdgeColumnRules):
     """What a person says about own data. What is left open is told by the data, or asked."""
 
     label: str | None = Field(
@@ -419,15 +416,6 @@ def notice_edge_columns(
     return True, (said,)
 
 
-# Groups of nodes that Gephi and others make of ties; a column of texts has names such as ``modularity_class = 3``.
-_BY_PROGRAMS = re.compile(r"(modularity[_ ]?class|component ?number|strong ?comp ?num|louvain[_ ]?class)\b", re.IGNORECASE)
-
-
-def is_by_program(column: str) -> bool:
-    """Whether a column is called as the groups that a program makes of ties."""
-    return _BY_PROGRAMS.match(column) is not None
-
-
 def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
     """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns."""
     degrees = np.diff(adjacency.indptr).astype(float)
@@ -441,7 +429,11 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     )
     drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
     found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
-    found |= {name: "groups that a program makes of ties" for name in names if is_by_program(name)}
+    measured = [name for name in names if says("measure", name)]
+    short = [name for name in names if says("perhaps a measure", name)]
+    measured += short if len(short) + len(measured) > 1 else []
+    found |= dict.fromkeys(measured, "called as what a program computes of ties")
+    found |= {name: "groups that a program makes of ties" for name in names if says("groups", name)}
     for place, column in ((place, _ranked(values)) for place, values in dense.items()):
         likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
         found |= {names[place]: what} if likeness >= _ALIKE else {}

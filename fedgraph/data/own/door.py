@@ -131,21 +131,28 @@ def _are_graphs(given: Sequence[object]) -> bool:
 
 
 def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
+    beside: dict[str, str] = {}
     if path.is_dir():
         if collections.is_graph_folder(path):
             return collections.read(path, rules)
         inside = sorted(one for one in path.iterdir() if not one.name.startswith((".", "__")))
         folders = [one for one in inside if one.is_dir() and not tables.is_in_parts(one)]
         files = [one.name for one in inside if one.is_file() and not tables.is_note(one.name)]
-        if len(folders) == 1 and not files:  # as an archive is unpacked
+        names = {one.name for one in folders}
+        if "raw" in names and names <= {"raw", "split", "mapping", "processed"}:  # as OGB, and PyG, keep a graph
+            beside = {f"{one}/": "not read (who trains and who is tested: masks.csv)" for one in sorted(names - {"raw"})}
+            beside |= dict.fromkeys(files, "not read")
+            name, path = name or f"own/{path.resolve().name}", path / "raw"
+        elif len(folders) == 1 and not files:  # as an archive is unpacked
             return _read_path(folders[0], rules, name or f"own/{path.resolve().name}", labelled)
-        if len(folders) > 1 and not files:
+        elif len(folders) > 1 and not files:
             return federation.read(path, rules, labelled and rules.label != "")
-        if len(folders) > 1 and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders)):
-            names = ", ".join(one.name for one in folders[:4])
-            both = f"{', '.join(files[:4])} beside the folders {names}, which hold files of the same names"
+        elif len(folders) > 1 and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders)):
+            first = ", ".join(one.name for one in folders[:4])
+            both = f"{', '.join(files[:4])} beside the folders {first}, which hold files of the same names"
             raise DataError(f"{path}: {both}; allowed: a folder for each owner and nothing beside, or one graph's tables alone")
     found = tables.gather_files(path)
+    found.aside |= beside
     if not found.tables:
         found.faults.refuse()
         listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())

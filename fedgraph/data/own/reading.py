@@ -23,7 +23,8 @@ from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, id_text, names_people, plain_name, says_who
+from fedgraph.data.own.tables import Gathered, ReadingQuestion
+from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     SOME_NO_TIES,
@@ -57,14 +58,7 @@ _CONSTANT = "nothing known"
 _logger = logging.getLogger("fedgraph")
 _OFFERED = 6  # columns that a question about the label shows with their counts
 _YEARS = 1900, 2100  # whole numbers of which all lie between them are years
-# what people want to know of others, by name: such a column comes first, and is the default where it is the only one
-_WANTED = re.compile(
-    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
-    r"party|subject|topic|field|risk|group|categor|label|class|target"
-)
-_OWNERS = re.compile(r"(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?")
 _KIND = "_labels"  # where Neo4j's exports say what a node is
-_SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +83,7 @@ class Reading:
 
 def told_rules(rules: ReadRules, label: str | None = None, left_out: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
     """What was said of the data, and what was found out, without what is the default."""
-    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    dropped = list(dict.fromkeys([*rules.drop, *(column for column, _ in left_out)]))
     found = {key: value for key, value in (("label", label), ("drop", dropped)) if value}
     return {"text": "one-hot", "empty": "missing"} | rules.model_dump(exclude_defaults=True) | found
 
@@ -168,9 +162,7 @@ def of_roles(
     from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
-    for column in dict.fromkeys(
-        c for h in roles.holders for c in h.table.names if owners_of is None and _OWNERS.fullmatch(plain_name(c))
-    ):
+    for column in dict.fromkeys(c for h in roles.holders for c in h.table.names if owners_of is None and says("owner", c)):
         taken = "is taken for a fact of people: if it names who holds their rows, write a folder for each owner (a federation)"
         notes += [f"column {column!r} {taken}"] if label is None or column != label.column else []
     classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
@@ -199,17 +191,17 @@ def of_roles(
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     if owners_of is not None:
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
-    told_of = told_rules(rules, label.column if label is not None else rules.label, left_out)
+    used = {row[0] for row in read.table}  # of another table
+    dropped = [one for one in left_out if one[0] not in used]
+    told_of = told_rules(rules, label.column if label is not None else rules.label, dropped)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told_of, read.spans)
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:
     """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
     cells = Counter(roles.ties.texts(column))
-    ended = re.search(r"deleted|removed|ended|closed|blocked|revoked|cancel", plain_name(column))
-    said = re.search(
-        r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type", plain_name(column)
-    )
+    ended = says("ended", column)
+    said = says("status", column)
     if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
         told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
     elif ended and 0 < cells[""] < cells.total():
@@ -417,11 +409,21 @@ def collection_as_rows(collection: GraphCollection) -> Graph:
 
 
 def _cells(holder: Holder, column: str) -> list[str]:
-    """The cells of the n people; "" for whoever has no row."""
+    """The cells of the n people; "" for whoever has no row. Called as the file: whether somebody has one."""
+    if column not in holder.table.names:
+        return np.where(holder.rows >= 0, "yes", "no").tolist()
     texts = holder.table.texts(column)
     if len(texts) == holder.rows.size and np.array_equal(holder.rows, np.arange(len(texts))):
         return texts
     return list(np.array([*texts, ""], dtype=object)[holder.rows])
+
+
+def _lists(roles: Roles) -> list[tuple[Holder, str]]:
+    """Files of some people alone, with what they are called: lists, and those called as what is asked about people."""
+    able = [h for h in roles.holders[1:] if not is_labels(h.table) and h.table.matrix is None]
+    found = [h for h in able if h.table.stem not in h.table.names]
+    found = [h for h in found if h.table.names == [h.id] or says("listed", h.table.stem)]
+    return [(h, h.table.stem) for h in found if 0 < int((h.rows >= 0).sum()) < h.rows.size]
 
 
 def _texts_of(cells: Iterable[str]) -> list[str | None]:
@@ -464,14 +466,14 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
             raise DataError(f"{said}. Keep the rows of one kind, and the ties between them")
     if rules.label:
         return _told_label(roles, every, rules.label, labelled)
-    every = [(h, column) for h, column in every if not own_columns.is_by_program(column) and column != _KIND]
+    every = [(h, column) for h, column in every if not says("groups", column) and column != _KIND]
     if rules.label == "":
         return None
     told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]
     if len(told) == 1:
         return _Label(*told[0], _texts_of(_cells(*told[0])) if labelled else [None] * len(roles.ids))
     if not labelled:
-        sure = [(h, column) for h, column in every if plain_name(column) in _SURE and h.table.headed]
+        sure = [(h, column) for h, column in every if says("label", column) and h.table.headed]
         return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
     apart = [one for one in every if _stands_apart(*one)]
     narrow = every if len(every) <= 2000 else [one for one in every if one[0].table.headed]
@@ -482,14 +484,14 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
             texts[place] = _texts_of(_cells(*narrow[place]))
         return _few_values(texts[place]) and not any(re.fullmatch(r"[+-]?\d+\.\d+", text or "") for text in texts[place])
 
-    named = [one for one in apart if plain_name(one[1]) in _SURE and one[0].table.headed]
+    named = [one for one in apart if says("label", one[1]) and one[0].table.headed]
     if not named and len(apart) == 1:
         named = apart
     if not named and apart:
         named = [one for one in apart if _few_values(_texts_of(_cells(*one)))]
     places = range(len(narrow))
     if not named:
-        certain = [p for p in places if narrow[p][0].table.headed and plain_name(narrow[p][1]) in _SURE]
+        certain = [p for p in places if narrow[p][0].table.headed and says("label", narrow[p][1])]
         named = [narrow[p] for p in certain if not _names_people(_texts_of(_cells(*narrow[p])))]
     if not named:
         ends = ("label", "class", "target")
@@ -504,6 +506,11 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         shared = [p for p in able if _shared(texts[p])]
         # numbers of many values may be codes of classes, too, where another column may be the label
         named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
+        files = _lists(roles)  # not even one of them is the label before its owner says so
+        if named or files:
+            named = _different([*named, *files])
+            if files or len(named) > 1:
+                raise _question(named)
     named = _different(named)
     if len(named) > 1:
         raise _question(named)
@@ -512,9 +519,11 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
 
 def _question(named: Sequence[tuple[Holder, str]]) -> ReadingQuestion:
     """Which of several columns is the label: those first that are called as what people want to know."""
-    wanted = [one for one in named if _WANTED.search(plain_name(one[1]))]
+    wanted = [one for one in named if says("wanted", one[1])]
     ordered = [*wanted, *(one for one in named if one not in wanted)]
-    listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in ordered[:_OFFERED]]
+    whose = [f"who is in {h.table.title}; " if column not in h.table.names else "" for h, column in ordered[:_OFFERED]]
+    counts = [_counts(_texts_of(_cells(h, column))) for h, column in ordered[:_OFFERED]]
+    listed = [f"{column!r} ({who}{count})" for (_, column), who, count in zip(ordered, whose, counts, strict=False)]
     more = f" or one of {len(ordered) - _OFFERED} more" if len(ordered) > _OFFERED else ""
     said = f"{ordered[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label NAME"
     likely = wanted[0][1] if len(wanted) == 1 else ""
@@ -575,6 +584,9 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
         raise ReadingQuestion(said, "label", names)
     if names and names[0] != label:
         roles.remarks.append(f"the label {label!r} was taken for the column {names[0]!r}")
+    files = [one for one in _lists(roles) if called_so(label, [one[1], one[0].table.title])]
+    if not having and len(files) == 1:
+        return _Label(*files[0], _texts_of(_cells(*files[0])) if labelled else [None] * len(roles.ids))
     if not having and ids and labelled:
         raise ScenarioError(
             f"--label {label}: this column of {ids[0].table.title} names people, and is no label; {_choices(every)}"
@@ -649,12 +661,16 @@ def _columns_of(
     for holder in roles.holders:
         table = holder.table
         others = [c for c in table.names if c != holder.id and not (label and holder is label.holder and c == label.column)]
+        if label and holder is label.holder and label.column not in table.names:
+            left_out += [(column, f"it stands in {table.title}, and who stands there is the label") for column in others]
+            continue
         if holder not in mine:
             left_out += [(column, f"{_BESIDE} {table.title}") for column in others if column not in rules.drop]
             continue
         kept: dict[str, list[str]] = {}
         for column in others:
             if column in rules.drop:
+                left_out.append((column, "as said (drop)"))
                 continue
             if column in holder.beside:
                 left_out.append((column, f"{_BESIDE} tables of labels"))
@@ -662,7 +678,7 @@ def _columns_of(
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
-            if not told and column not in rules.bounds and names_people({id_text(cell) for cell in cells if cell}, ids):
+            if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
             if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
@@ -826,7 +842,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
         return "all its cells are empty"
     if reason := says_who(column, cells, headed):
         return reason
-    if headed and re.fullmatch(r"(train|val|valid|validation|test)(ing)?mask", plain_name(column)):
+    if headed and says("mask", column):
         return "it says who trains and who is tested (write masks.csv to use that)"
     many = len(there) >= _FEWEST
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):

@@ -12,18 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from fedgraph.data.own.tables import (
-    OF_TIES,
-    SIDES,
-    WEAK_SIDES,
-    Gathered,
-    ReadingQuestion,
-    Table,
-    called_so,
-    is_id_name,
-    plain_name,
-    sides_of,
-)
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table
+from fedgraph.data.own.words import SIDES, WEAK_SIDES, called_so, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 
 _NEARLY = 0.9  # share of a column's cells that are ids of another table
@@ -32,8 +22,7 @@ _BESIDE_NOUNS = frozenset(
 )
 _BESIDE_NOUNS |= {"other", *(side for pair in (*SIDES, *WEAK_SIDES) for side in pair)}
 _PLURALS = (("people", "person"), ("ies", "y"), ("es", ""), ("s", ""), ("en", ""), ("n", ""))
-_FACTS = re.compile(r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert")
-_OTHERS = re.compile(r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver")
+A_FOLDER_EACH = "a folder for each, with its people and their ties (a federation)"
 _Named = Mapping[str, Table]  # column → the table whose rows it names
 
 
@@ -60,7 +49,7 @@ def counts_rows(table: Table, key: str) -> bool:
 
 def holds_facts(table: Table) -> bool:
     """Whether a table is called as one that says more of people who stand in another."""
-    return _FACTS.search(table.stem) is not None
+    return says("facts", table.stem)
 
 
 def _called_as(column: str, nouns: set[str]) -> int:
@@ -159,7 +148,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
 def _unnamed(table: Table, named: _Named, keys: Mapping[str, str]) -> list[str]:
     """Columns that are called as ids, but not of which table."""
     others = [name for name in table.names if name not in named and name != keys.get(table.where)]
-    return [name for name in others if is_id_name(name) or _OTHERS.search(plain_name(name))]
+    return [name for name in others if is_id_name(name) or says("others", name)]
 
 
 def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -173,7 +162,9 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
         more = [name for name in _unnamed(table, named, keys) if key and _holds(table, name, other, key)]
         if len(others) != 1 or len(more) != 1:
             continue
-        if _OTHERS.search(plain_name(more[0])) and OF_TIES.search(table.stem):
+        if says("things", own[0]) != says("things", more[0]):
+            continue  # a film, and who rated it
+        if says("others", more[0]) and says("ties", table.stem):
             return [(own[0], more[0])]
         if len(table.different(own[0])) < len(table.frame):
             asked = f"{table.where}: are {own[0]!r} and {more[0]!r} both rows of {other.title}? If so, say --ends {own[0]} "
@@ -182,11 +173,18 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
     return []
 
 
+def several_ties(called: Sequence[str]) -> DataError:
+    """What to do where no option tells several files of ties apart."""
+    return DataError(
+        f"several files hold ties: {', '.join(called)}; allowed: one file with all ties, or one (leave the others out); where "
+        f"each is of a class, a school or a bank, {A_FOLDER_EACH}"
+    )
+
+
 def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> None:
     called = [one.title for one in tied]
     if len({own[0] for own in pairs}) < len(pairs):
-        allowed = "allowed: one file with all ties, or one (leave the others out)"
-        raise DataError(f"several files hold ties: {', '.join(called)}; {allowed}")
+        raise several_ties(called)
     either = " or ".join(f"{name} ({', '.join(own[0])})" for name, own in zip(called, pairs, strict=True))
     asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns"
     raise ReadingQuestion(asked, "ends", [own[0] for own in pairs])
@@ -194,8 +192,11 @@ def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> Non
 
 def _joined(table: Table, named: _Named) -> str:
     (one, first), (two, second) = list({other.where: (name, other) for name, other in named.items()}.values())[:2]
+    return no_ties_through(table, one, two, f"{one!r} names rows of {first.title} and {two!r} rows of {second.title}")
+
+
+def no_ties_through(table: Table, one: str, two: str, said: str) -> str:
+    """What to bring where people are tied to other things alone."""
     shared = f"SELECT DISTINCT a.{one} AS source, b.{one} AS target FROM {table.stem} a JOIN {table.stem} b USING ({two})"
-    return (
-        f"{table.where}: {one!r} names rows of {first.title} and {two!r} rows of {second.title}: no ties between people; "
-        f"allowed: a table of pairs of those who share one, such as {shared} WHERE a.{one} < b.{one}"
-    )
+    such = f", such as {shared} WHERE a.{one} < b.{one}" if table.headed else ""
+    return f"{table.where}: {said}: no ties between people; allowed: a table of pairs of those who share one{such}"

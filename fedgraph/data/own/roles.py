@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
@@ -19,24 +20,28 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.columns import csv_number
-from fedgraph.data.own.relations import counts_rows, holds_facts, own_key, related
-from fedgraph.data.own.tables import (
+from fedgraph.data.own.relations import (
+    A_FOLDER_EACH,
+    counts_rows,
+    holds_facts,
+    no_ties_through,
+    own_key,
+    related,
+    several_ties,
+)
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, spread
+from fedgraph.data.own.words import (
     NOTHING,
-    OF_PEOPLE,
-    OF_TIES,
     SIDES,
     WEAK_SIDES,
-    Gathered,
-    ReadingQuestion,
-    Table,
     called_so,
     id_text,
     is_id_name,
     names_people,
     plain_name,
+    says,
     says_who,
     sides_of,
-    spread,
 )
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import GraphMasks, counted
@@ -52,12 +57,8 @@ _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they
 _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _PLAIN = (("source", "target"), ("from", "to"))
-_WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
-# what people share, or what is said of a tie, where numbers alone would be ids
-_THINGS = re.compile(
-    r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
-    r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
-)
+_FEW_LABELS = 3  # columns of a table of labels that is called ``class``
+_MOST_TOLD = 8  # rows of one fault that are told one by one
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -135,11 +136,14 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         _require_alike(ties, pair)
     for known in [key for other in others for key in _keys(other).values()]:
         ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
+    if ends is None and not ties.headed:
+        _require_one_kind_of_ends(ties, pair, others)
     ties = _listed_ends(ties, pair, others, remarks)
+    ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
-    if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
+    if short := sorted(one for one in wanted if "E+" in one and _SHORTENED.fullmatch(one)):
         raise DataError(
-            f"{ties.where}: the end {short!r} is a number that a spreadsheet shortened, so different people have one name; "
+            f"{ties.where}: the end {short[0]!r} is a number that a spreadsheet shortened, so different people have one name; "
             "allowed: ids as they are (give the column the format text before the numbers are put in)"
         )
     if not others:
@@ -159,13 +163,13 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
         said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
-    nobody = [name for name in ids if name == "-1" or name.casefold() in NOTHING]
+    nobody = [] if counting else [name for name in ids if name == "-1" or name.casefold() in NOTHING]
     remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
-    one, two = (_positions(ties, column, position, found, lost) for column in pair)
+    one, two = _positions(ties, pair, position, found, lost, holders)
     kept = (one >= 0) & (two >= 0)
-    for column in (name for name in ties.names if name not in pair and plain_name(name) in _WEIGHTS):
+    for column in (name for name in ties.names if name not in pair and says("weight", name)):
         nothing = np.array([csv_number(cell) == 0 for cell in ties.texts(column)], dtype=bool)
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
@@ -254,9 +258,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     if len(said) == 1 and said[0].ends is not None:
         return said[0], said[0].ends
     if len(said) > 1:
-        raise DataError(
-            f"several files hold ties: {', '.join(table.title for table in said)}; allowed: one (leave the others out)"
-        )
+        raise several_ties([table.title for table in said])
     keys = {table.where: _keys(table) for table in tables}
     best: dict[str, tuple[Table, float, list[tuple[str, str]]]] = {}
     for table in tables:
@@ -273,14 +275,13 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     top = max(rank for _, rank, _ in every)
     first = [one for one in every if one[1] == top]
     if len(first) > 1:
-        hinted = [one for one in first if OF_TIES.search(one[0].stem) and not OF_PEOPLE.search(one[0].stem)]
-        first = hinted if len(hinted) == 1 else [one for one in first if not OF_PEOPLE.search(one[0].stem)] or first
+        hinted = [one for one in first if says("ties", one[0].stem) and not says("people", one[0].stem)]
+        first = hinted if len(hinted) == 1 else [one for one in first if not says("people", one[0].stem)] or first
     if len(first) > 1:
         same = len({table.title for table, *_ in first}) < len(first)
         called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
         if len({pairs[0] for *_, pairs in first}) == 1:  # no option tells them apart
-            allowed = "a folder for each owner (a federation)" if same else "one file with all ties"
-            raise DataError(f"several files hold ties: {', '.join(called)}; allowed: {allowed}, or one (leave the others out)")
+            raise several_ties(called)
         either = " or ".join(f"{name} ({', '.join(pairs[0])})" for name, (*_, pairs) in zip(called, first, strict=True))
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
@@ -294,9 +295,11 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(_THINGS.search(plain_name(name)) for name in pair)]
+        people = [pair for pair in pairs if not any(says("things", name) for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
+        if not people and (told := _with_things(table)):
+            raise DataError(told)
         if not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
@@ -307,6 +310,31 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _with_things(table: Table) -> str:
+    """Why a table holds no ties where one column names people, and another what they rate, buy or attend; "" elsewhere."""
+    called = [name for name in table.names if table.headed and is_id_name(name)]
+    things = [name for name in called if says("things", name)]
+    people = [name for name in called if name not in things]
+    if len(people) != 1 or len(things) != 1:
+        return ""
+    return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
+
+
+def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table]) -> None:
+    """``DataError`` where each end goes through the rows of a table of its own, such as of users and of films."""
+    held: list[set[str]] = []
+    for side in (ties.different(name) for name in pair):
+        keys = [(other.where, key) for other in others for key in _keys(other).values()]
+        held.append({where for where, key in keys if side <= key and len(side) >= _NEARLY * len(key)})
+    if held[0] and held[1] and held[0].isdisjoint(held[1]):
+        titles = [next(other.title for other in others if other.where in own) for own in held]
+        raise DataError(
+            no_ties_through(
+                ties, *pair, f"{pair[0]!r} goes through the rows of {titles[0]} and {pair[1]!r} those of {titles[1]}"
+            )
+        )
 
 
 def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
@@ -350,7 +378,7 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     strong = sides_of(likely, SIDES) if table.headed else []
     weak = sides_of(likely, WEAK_SIDES) if table.headed else []
     if not len(table.frame):  # a header alone: its names decide
-        named = strong or (weak if OF_TIES.search(table.stem) else [])
+        named = strong or (weak if says("ties", table.stem) else [])
         return (4, named[:1]) if named else None
     covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
     if sure := [pair for pair in strong if covers[pair] >= 0.5]:
@@ -360,13 +388,14 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 4, plain[:1] or sure
     if sure := [pair for pair in weak if covers[pair] >= 0.5]:
         return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
-    if strong and (not keys or len(names) <= 6 or OF_TIES.search(table.stem)):
+    if strong and (not keys or len(names) <= 6 or says("ties", table.stem)):
         if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
             return 2.5, met or strong[:1]
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
     first = (names[0], names[1])
-    if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
+    own_row = len(names) > _LIST and len(table.different(names[0])) == len(table.frame)  # of people, whose names stand first
+    if ((not table.headed and not own_row) or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
     own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
@@ -380,8 +409,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
-    beside = any(re.search(r"time|date|url|link|href", plain_name(name)) for name in names)
-    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 and not beside else None
+    beside = any(says("apart", name) for name in names)
+    return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
 
 
 def _is_keyed(
@@ -389,10 +418,10 @@ def _is_keyed(
     every: Sequence[tuple[Table, float, list[tuple[str, str]]]],
     keys: dict[str, dict[str, frozenset[str]]],
 ) -> bool:
-    """Whether a table holds the ids of all ends of another, and not the other way round."""
+    """Whether a table holds the ids of all ends of another that is as surely one of ties, and not the other way round."""
     mine = list(keys[one[0].where].values())
     for other in every:
-        if other is not one and _cover(other[0], other[2][0], mine) == 1.0:
+        if other is not one and other[1] >= one[1] and _cover(other[0], other[2][0], mine) == 1.0:
             theirs = list(keys[other[0].where].values())
             if _cover(one[0], one[2][0], theirs) < 1.0:
                 return True
@@ -400,7 +429,7 @@ def _is_keyed(
 
 
 def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
-    """Lists id → ids as ties, where nothing else holds any."""
+    """Lists id → ids as ties, or two columns of ids that are written otherwise than people's, where nothing else holds any."""
     for table in tables:
         if table.role == "features" and table.matrix is not None and table.id is not None:
             items, people = [name.removeprefix("feature ") for name in table.called], set(table.ids(table.id))
@@ -414,7 +443,12 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
     for table in tables:
         if (told := _listed_ties(table, _keys(table))) is not None:
             return told, ("source", "target")
-    if said := _strangers(tables):
+    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and table.role != "nodes"):
+        ends = table.different(table.names[0]) | table.different(table.names[1])
+        others = [key for other in tables if other is not table for name, key in _keys(other).items() if name]
+        if any(ends <= key | _meant(ends, key)[0].keys() for key in others):
+            return table, (table.names[0], table.names[1])
+    if said := next(filter(None, map(_with_things, tables)), "") or _strangers(tables):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
@@ -433,7 +467,7 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
-    likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
+    likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
     words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
@@ -456,7 +490,7 @@ def _strangers(tables: Sequence[Table]) -> str:
                 head = not table.headed and len(one) > 1 and known.isdisjoint((one[0], two[0]))
                 sides = [set(side[1:] if head else side) - {""} for side in (one, two)]
                 told = table.headed and not all(known & side for side in sides)  # ids, and a label or a number
-                if told and not OF_TIES.search(table.stem):
+                if told and not says("ties", table.stem):
                     continue
                 names, held = (one[0], two[0]) if head else table.names, set().union(*sides)
                 lacking = sorted(held - known)
@@ -467,14 +501,6 @@ def _strangers(tables: Sequence[Table]) -> str:
                         f"of which {len(held & known):,} are in {key!r} of {other.title}; allowed: a row there for the other "
                         f"{len(lacking):,}, too, such as {lacking[0]!r}",
                     ))  # fmt: skip
-    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and not found):
-        ends = table.different(table.names[0]) | table.different(table.names[1])
-        for other, (key, known) in ((people, own) for people in tables if people is not table for own in _keys(people).items()):
-            alike = {_letters(name): name for name in known}
-            if ends and key and {_letters(name) for name in ends} <= alike.keys():
-                end = min(ends - known)
-                said = f"{end!r} is written {alike[_letters(end)]!r} in {key!r} of {other.title}"
-                return f"{table.where}: no table of ties was found: {said}; allowed: ids that are written alike"
     return max(found)[1] if found else ""
 
 
@@ -694,6 +720,8 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
+    for table, column, _ in chosen[1:]:
+        _require_same_people(*chosen[0][:2], table, column)
     if chosen and not of_one:
         _require_one_kind([(table, column) for table, column, _ in chosen])
     for table, why in nameless:
@@ -708,16 +736,24 @@ def _holders(
             continue
         if not len(table.frame) and not is_labels(table):
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
+        if number:
+            table = _as_people(table, [column], ids.keys(), f"{chosen[0][1]!r} of {chosen[0][0].title}", remarks)
+            table = table if is_labels(table) else _listed_once(table, column)
+            mine = table.different(column)
         rows: dict[str, int] = {}
         unknown, apart, every = list[tuple[int, str]](), _tells_apart(table, column), table.ids(column)
         sound = len(mine) == len(every) and (not number or mine <= ids.keys())
         rows |= dict(zip(every, range(len(every)), strict=True)) if sound else {}
         ids |= rows if not number else {}
+        again = sum(map(bool, every)) - len(mine)
+        more = f", as {again - 1:,} more of {len(every):,} rows do" if again > _MOST_TOLD else ""
         for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
             elif one in rows:
-                found.faults.note(table.place(row), f"node {one!r} appears a second time; allowed: once{apart}")
+                if again:
+                    found.faults.note(table.place(row), f"node {one!r} appears a second time{more}; allowed: once{apart}")
+                again = 0 if more else again
             elif number and one not in ids and one not in holders[0].table.lost:
                 unknown.append((row, one))
             else:
@@ -730,11 +766,28 @@ def _holders(
         if number == 0 and not ids:
             found.faults.refuse()
             raise DataError(f"{table.where}: names nobody; allowed: one line per node")
-        holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
+        whole = len(rows) == len(every) == len(ids) and every == list(ids)
+        at = np.arange(len(ids)) if whole else np.array([rows.get(one, -1) for one in ids], dtype=np.int64)
+        holders.append(Holder(table, column, at))
         lacking = int((holders[-1].rows < 0).sum())
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
+
+
+def _listed_once(table: Table, column: str) -> Table:
+    """Who stands in a table of cases, of which some people have several: the list of them, each once."""
+    ids = table.ids(column)
+    first = ~pd.Index(ids).duplicated()
+    if len(ids) < _FEW_TIES or 4 * first.sum() > 3 * len(ids):
+        return table  # a slip, which is refused
+    more = tuple(
+        f"column {name!r} of {table.title}, which has several rows for one person" for name in table.names if name != column
+    )
+    frame = table.frame.loc[first, [column]].reset_index(drop=True)
+    lines = table.lines[first] if table.lines.size else table.lines
+    table.unused = (*table.unused, *more)  # of what was gathered, where it is listed
+    return replace(table, frame=frame, lines=lines)
 
 
 def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
@@ -763,6 +816,36 @@ def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
             )
 
 
+def _require_same_people(first: Table, key: str, other: Table, own: str) -> None:
+    """``DataError`` where two tables have the same columns, and whoever has an id of one is another in the second.
+
+    People whose table was written twice, such as in two years, keep some of their facts.
+    """
+    shared = [name for name in first.names if name in other.names and name not in (key, own)]
+    few = 2 * len(shared) <= max(len(first.names), len(other.names)) - 1
+    if few or not (first.headed and other.headed) or is_labels(first) or is_labels(other):
+        return
+    rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
+    at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
+    if len(at) < _SHARED:
+        return
+    said = ""
+    for mine, theirs, name in ((first.ids(name), other.ids(name), name) for name in shared):
+        pairs = [(mine[a], theirs[b], a) for a, b in at if mine[a] and theirs[b]]
+        one, two = Counter(a for a, _, _ in pairs), Counter(b for _, b, _ in pairs)
+        alike = sum(a == b for a, b, _ in pairs)
+        if alike >= _NEARLY * len(pairs) and 4 * sum(one[cell] * two[cell] for cell in one) <= 3 * len(pairs) ** 2:
+            return
+        if 4 * alike < 3 * len(pairs):
+            a, b, row = next(pair for pair in pairs if pair[0] != pair[1])
+            said = said or f"{first.ids(key)[row]!r}, say, has {name} {a!r} there and {b!r} here"
+    if said:
+        raise DataError(
+            f"{other.where}: has the columns of {first.title}, and with the same ids other people: {said}; allowed: ids that "
+            f"tell all people apart, in ties, too; or, where each is of a class, a school or a bank, {A_FOLDER_EACH}"
+        )
+
+
 def _tells_apart(table: Table, key: str) -> str:
     """What to do where ids stand several times, and another column says of what they are, such as of which site or year."""
     ids = table.ids(key)
@@ -777,7 +860,8 @@ def _tells_apart(table: Table, key: str) -> str:
 
 def is_labels(table: Table) -> bool:
     """Whether a table holds labels beside the table of people, as its file's name says."""
-    return not table.role and bool(re.search(r"label|class", table.stem))
+    few = len(table.names) <= _FEW_LABELS  # more are facts of a school's class
+    return not table.role and bool(re.search(r"label|classes" + "|class" * few, table.stem))
 
 
 def _first_row(count: int, wanted: frozenset[str]) -> int:
@@ -808,6 +892,12 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
         full = list(own)
     written = [name for name in full if name != table.implied or name in table.names]
     called = [name for name in written if table.headed and is_id_name(name)]
+    number = own_key(table)  # of a case, of which some people have several
+    named = [name for name in table.names if table.headed and is_id_name(name) and name != number]
+    if len(named) == 1 and named[0] not in keys and wanted and 2 * most < len(wanted):
+        mine = table.different(named[0])
+        if len(mine & wanted) >= _NEARLY * len(mine) > 0:
+            return named[0]
     exact = [name for name in called if plain_name(name) in ("id", "nodeid", "node")]
     plain = [name for name in written if name and not name.casefold().startswith("unnamed")]
     placed = [name for name in written[:1] if not table.headed and name == table.names[0]]
@@ -961,19 +1051,117 @@ def _letters(one: str) -> str:
     return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
-def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
-    codes, ids = ties.coded(column)
-    places = np.fromiter(map(position.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))[codes]
-    cells = ties.ids(column)
+# How one system writes ids and another does not, from what says least of a person to what says most
+_WRITTEN_BOTH_WAYS = ("spaces", "capitals")  # by one person in one table
+_ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
+_SPELLINGS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("spaces", lambda one: re.sub(r"\s", "", one)),
+    ("zeros in front", partial(_ZEROS.sub, "")),
+    ("capitals", str.casefold),
+    ("capitals, spaces, signs and zeros in front", lambda one: _ZEROS.sub("", _letters(one))),
+)
+
+
+def _meant(ids: Set[str], known: Set[str]) -> tuple[dict[str, str], str]:
+    """(id that nobody has → who is meant, what is written otherwise); nothing where that is no rule, or two would be one."""
+    strange = ids - known
+    if 2 * len(strange) < len(ids) and len(strange) < _FEW_TIES:
+        return {}, ""  # slips of the pen, which are named one by one
+    for what, plain in _SPELLINGS:
+        people = {plain(one): one for one in known}
+        meant = {one: people[key] for one in strange if (key := plain(one)) in people}
+        whom = set(meant.values())
+        once = (len(whom) == len(meant) and not whom & ids) or what in _WRITTEN_BOTH_WAYS
+        if once and len(meant) >= _NEARLY * len(strange) > 0 and len(people) == len(known):
+            return meant, what
+    return {}, ""
+
+
+def _as_people(table: Table, columns: Iterable[str], known: Set[str], of: str, remarks: list[str]) -> Table:
+    """With ids as ``known`` writes them, where one rule tells who is meant: one system keeps 007, and another 7."""
+    names = list(dict.fromkeys(columns))
+    every = frozenset[str]().union(*(table.different(name) for name in names))
+    meant, what = _meant(every, known)
+    if not meant:
+        return table
+    one = min(meant)
+    remarks.append(
+        f"{len(meant):,} of {len(every):,} ids in {table.title} are written otherwise than in {of}, such as {one!r} for "
+        f"{meant[one]!r}: they were matched without {what}"
+    )
+    cells = {name: [meant.get(cell, cell) for cell in table.ids(name)] for name in names}
+    return replace(table, frame=table.frame.assign(**cells))
+
+
+def _ends_as_people(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
+    """With ends as the table of people writes them that knows most of them, if need be by a rule."""
+    wanted = ties.different(pair[0]) | ties.different(pair[1])
+    keys = [(key, f"{name!r} of {other.title}") for other in others for name, key in _keys(other).items() if name]
+    if any(wanted <= key for key, _ in keys):
+        return ties
+    able = [(len(wanted & key) + len(_meant(wanted, key)[0]), key, of) for key, of in keys]
+    _, key, of = max(able, key=lambda one: one[0], default=(0, frozenset[str](), ""))
+    return _as_people(ties, pair, key, of, remarks)
+
+
+def _positions(
+    ties: Table, pair: tuple[str, str], position: dict[str, int], found: Gathered, lost: set[str], holders: Sequence[Holder]
+) -> list[np.ndarray]:
+    """int64 [m], the people at each of both ends; −1 where nobody is known, which is noted."""
+    coded = [ties.coded(column) for column in pair]
+    places = [np.fromiter(map(position.get, ids, repeat(-1)), np.int64, len(ids))[codes] for codes, ids in coded]
+    unknown = np.flatnonzero(np.minimum(*places) < 0)
+    if not unknown.size:
+        return places
     allowed = f"allowed: the {len(position):,} ids of the nodes"
-    alike = {_letters(one): one for one in position} if (places < 0).any() else {}
-    for row in np.flatnonzero(places < 0):
-        if cells[row] in lost and cells[row]:
-            continue
-        what = f"unknown node {cells[row][:60]!r}" if cells[row] else f"an empty cell in column {column!r}"
-        what += f" (written {near[:60]!r} there?)" if cells[row] and (near := alike.get(_letters(cells[row]))) else ""
-        found.faults.note(ties.place(int(row)), f"{what}; {allowed}")
+    alike, count = {_letters(one): one for one in position}, len(ties.frame)
+    nobody, strange = list[int](), list[tuple[int, str]]()
+    for row in unknown.tolist():
+        for (codes, ids), side in zip(coded, places, strict=True):
+            end = ids[codes[row]]
+            if side[row] >= 0 or (end and end in lost):
+                continue
+            if end.casefold() in NOTHING:
+                nobody.append(row)
+            else:
+                strange.append((row, end))
+    if nobody:
+        rows = list(dict.fromkeys(nobody))
+        sides = " or ".join(repr(name) for name, side in zip(pair, places, strict=True) if (side[rows] < 0).any())
+        also = f" (so {', '.join(_line(ties, row) for row in rows[1:9])}{', …' if len(rows) > 9 else ''})" if rows[1:] else ""
+        said = f"an empty cell in column {sides}, as in {len(rows):,} of {count:,} lines{also}"
+        found.faults.note(ties.place(rows[0]), f"{said}; allowed: both ends of a tie, or no such line")
+    names = list(dict.fromkeys(end for _, end in strange))
+    if len(names) <= _FEW_TIES or not holders:
+        for row, end in strange:
+            near = f" (written {alike[key][:60]!r} there?)" if (key := _letters(end)) in alike else ""
+            found.faults.note(ties.place(row), f"unknown node {end[:60]!r}{near}; {allowed}")
+        return places
+    every = ties.different(pair[0]) | ties.different(pair[1])
+    lines = len({row for row, _ in strange})
+    here, there = (", ".join(repr(one[:40]) for one in some) for some in (names[1:4], [*position][:3]))
+    said = f"unknown node {names[0][:40]!r}: it and {len(names) - 1:,} more of {len(every):,} that ties name ({here}, …), in "
+    said += f"{lines:,} of {count:,} lines, have no row in {holders[0].table.title}, whose {len(position):,} ids in column "
+    said += f"{holders[0].id or 'row'!r} are such as {there}"
+    found.faults.note(ties.place(strange[0][0]), f"{said}. {_why_unknown(names, alike, position)}")
     return places
+
+
+def _line(ties: Table, row: int) -> str:
+    return ties.place(row).rpartition(":")[2]
+
+
+def _why_unknown(names: Sequence[str], alike: Mapping[str, str], position: Container[str]) -> str:
+    """What is likely where many ends are nobody, and what to do."""
+    near = [one for one in names if _letters(one) in alike]
+    if 2 * len(near) > len(names):
+        both = f"{near[0]!r} may be {alike[_letters(near[0])]!r}"
+        return f"Are ids written otherwise there ({both})? By no rule all are somebody, and each one: write ids alike"
+    made = Counter(re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) for one in alike.values())
+    other = [one for one in names if re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) not in made]
+    if 2 * len(other) > len(names):
+        return "These are ids of another kind: is another column the id (--id NAME), or are these no people?"
+    return "Are rows missing there (a page of an answer, a filter)? Bring them, or leave out the lines that name others"
 
 
 def _is_split(table: Table) -> bool:

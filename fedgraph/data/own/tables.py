@@ -17,11 +17,10 @@ import math
 import re
 import sqlite3
 import tarfile
-import unicodedata
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import replies
 from fedgraph.data.own.columns import csv_number
+from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
 
@@ -49,7 +49,6 @@ _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_ABOVE = 5  # lines of words above a table
 _MOST_UNPACKED = 8 * 1024**3
-_FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset(
     {".md", ".rst", ".yaml", ".yml", ".py", ".r", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh",
@@ -64,7 +63,6 @@ _LARGE = 1_000_000  # characters of a text from which on it is read at once, whe
 _FEW_LINES = 40  # of a text beside tables that may be notes
 _FIT = 0.8  # share of lines of one width from which on a text is a damaged table, and no notes
 _NAMES = "feature_names.txt"  # what the columns of a file of arrays are called, one a line
-NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _TYPED = re.compile(r"^(?P<name>[^:]*):(?P<kind>[A-Za-z_]+)(\[\])?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _KINDS = frozenset(
     {"id", "start_id", "end_id", "label", "type", "int", "integer", "long", "float", "double", "boolean", "bool", "byte",
@@ -72,116 +70,8 @@ _KINDS = frozenset(
 )  # fmt: skip
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
-_WHOLE = re.compile(r"[+-]?\d+\.0+")
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
 _TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
-
-OF_TIES = re.compile(
-    r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
-)
-OF_PEOPLE = re.compile(
-    r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer"
-)
-SIDES = (
-    ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
-    ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
-    ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
-    ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"),
-    ("ego", "alter"), ("nominator", "nominee"), ("u", "v"),
-)  # fmt: skip
-WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
-_LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
-_ID_NAMES = frozenset(
-    {"id", "ids", "index", "node", "nodes", "nodeid", "person", "persons", "user", "vertex", "account", "customer", "client",
-     "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
-)  # fmt: skip
-
-
-# Headers of columns that say who or where somebody is; in German, too.
-_CONTACTS = frozenset(
-    {"firstname", "lastname", "surname", "givenname", "familyname", "fullname", "vorname", "nachname", "familienname",
-     "phone", "telephone", "phonenumber", "telephonenumber", "mobile", "mobilephone", "telefon", "telefonnummer", "handy",
-     "email", "emailaddress", "mailaddress", "street", "streetaddress", "strasse", "iban", "passport"}
-)  # fmt: skip
-
-
-def plain_name(name: str) -> str:
-    """A column's name without case, spaces and signs: ``User_ID`` is ``userid``."""
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
-
-
-def is_id_name(name: str) -> bool:
-    """Whether a column is called as ids usually are, such as ``id``, ``user_id``, ``txId`` or ``account``."""
-    plain = plain_name(name)
-    return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
-
-
-def called_so(wanted: str, names: Iterable[str]) -> list[str]:
-    """The columns that a person calls so: spelled so; or with other capitals; or with other spaces, signs, forms of accents."""
-    every = list(dict.fromkeys(names))
-    for spelled in (str, lambda name: name.casefold().strip(), _letters):
-        if (asked := spelled(wanted)) and (found := [name for name in every if spelled(name) == asked]):
-            return found
-    return []
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", name).casefold())
-
-
-def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
-    """Why a column says which row, or who, it is, and nothing else of a person; "" where it does not."""
-    there = [cell for cell in cells if cell]
-    different = len(set(there))
-    counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
-    if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
-        return "it counts the rows"
-    if headed and plain_name(name) in _CONTACTS:
-        return "its header says who or where somebody is (rename it to use it)"
-    if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
-        return "it names or numbers people"
-    return ""
-
-
-def id_text(cell: str) -> str:
-    """An id as it is compared: letters with accents in one form, and without the ``.0`` that pandas writes behind numbers."""
-    cell = cell if cell.isascii() else unicodedata.normalize("NFC", cell)
-    return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
-
-
-def names_people(values: Collection[str], ids: Collection[str]) -> bool:
-    """Whether the texts of a column can only be ids of people, by themselves: four in five are, and no age or year looks so.
-
-    Numbers are, where hardly any other number between the least and the largest id is one, or where the ids begin beyond 200
-    and the column goes through at least half of them.
-    """
-    every = set(values)
-    different = every.intersection(ids)
-    if len(different) < 3 or len(different) < 0.8 * len(every):
-        return False
-    if not all(one.isdigit() for one in ids):
-        return True
-    known, own = [int(one) for one in ids], [int(one) for one in different]
-    wide = max(known) - min(known) + 1
-    years = min(own) >= 1850 and max(own) <= 2100
-    return not years and (len(set(known)) < wide / 5 or (min(known) > 200 and max(own) - min(own) >= wide / 2))
-
-
-def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
-    """Pairs of columns whose names differ in their side alone, such as ``txId1, txId2`` or ``nameOrig, nameDest``."""
-    plain = {name: plain_name(name) for name in names}
-    found: list[tuple[str, str]] = []
-    for one, two in sides:
-        for first, called in plain.items():
-            for second, other in plain.items():
-                if first == second:
-                    continue
-                ends = called.endswith(one) and other.endswith(two) and called[: -len(one)] == other[: -len(two)]
-                starts = called.startswith(one) and other.startswith(two) and called[len(one) :] == other[len(two) :]
-                exact = len(one) > 1 or one.isdigit() or (called, other) == (one, two)
-                if (ends or starts) and exact and (first, second) not in found:
-                    found.append((first, second))
-    return found
 
 
 class ReadingQuestion(DataError):
@@ -335,7 +225,7 @@ def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -
     (_, first), sides = rows[0], {one for pair in SIDES for one in pair} | {"a", "b"}
     plain = [plain_name(cell) for cell in first[:columns]]
     called = all(
-        name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | _ID_NAMES) for name in plain
+        name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | ID_NAMES) for name in plain
     )
     below = rows[1][1] if len(rows) > 1 else []
     worded = any(
@@ -490,7 +380,12 @@ def _joined_files(head: Callable[[], bytes], body: Callable[[], bytes]) -> bytes
 def _are_notes(own: Gathered, content: bytes, title: str) -> bool:
     """Whether a text beside tables that cannot be read is none, and no damaged one either."""
     lines = content.strip().count(b"\n") + 1
-    said = Path(title).suffix.casefold() not in _NOTES or re.search(f"{OF_TIES.pattern}|{OF_PEOPLE.pattern}|mask|split", title)
+    said = (
+        Path(title).suffix.casefold() not in _NOTES
+        or says("ties", title)
+        or says("people", title)
+        or re.search("mask|split", title)
+    )
     return not said and lines <= _FEW_LINES and sum(len(table.frame) for table in own.tables) < _FIT * lines
 
 
@@ -762,6 +657,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     if all(re.fullmatch(r"\(.*\),?", line.strip()) for line in sample):  # as Python writes pairs
         body = re.sub(r"^[ \t]*\(|\),?[ \t]*\r?$", "", body, flags=re.MULTILINE)
         sample = [line.strip().strip("(),") for line in sample]
+    if all("::" in line for line in sample) and "\t" not in body:  # as MovieLens writes
+        body, sample = body.replace("::", "\t"), [line.replace("::", "\t") for line in sample]
     separator = _separator(sample)
     if separator is None:
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
@@ -964,9 +861,7 @@ def _number_like(cell: str) -> bool:
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names columns: by usual names, or by a column of which it differs in kind."""
-    known = [
-        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*_LABEL_NAMES, "part", "weight", "feature")) for cell in first
-    ]
+    known = [bool(cell) and (is_id_name(cell) or says("head", cell)) for cell in first]
     weak = sides_of(first, WEAK_SIDES[:2])
     paired = bool(sides_of(first, SIDES)) or (bool(weak) and not _is_people(first, below))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)

@@ -199,11 +199,6 @@ def test_rows_without_ids_are_numbered_only_where_their_owner_says_so() -> None:
         read((nodes, ties + 10_000), label="group")
 
 
-def test_ends_that_nobody_has_are_all_counted() -> None:
-    with pytest.raises(DataError, match=r"unknown node '9000'; allowed: the 60 ids[^…]*… and 392 more of this kind"):
-        read((PEOPLE, pd.DataFrame({"source": range(9000, 9400), "target": [IDS[0]] * 400})), label="group", id="id")
-
-
 # Labels
 
 

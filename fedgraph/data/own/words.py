@@ -1,0 +1,164 @@
+"""Words by which columns, files and cells are known: which say who somebody is, what is a tie, what people want to know.
+
+Where names leave it open, what columns hold decides (``roles``, ``reading``).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+_FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
+NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
+_WHOLE = re.compile(r"[+-]?\d+\.0+")
+
+_WANTED = (
+    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
+    r"party|subject|topic|field|risk|group|categor|label|class|target"
+)
+_SURE = r"label|labels|y|class|classes|target|mltarget"
+Kind = Literal[
+    "ties", "people", "facts", "things", "others", "wanted", "listed", "owner", "label", "head", "weight", "mask", "status",
+    "ended", "apart", "groups", "measure", "perhaps a measure",
+]  # fmt: skip
+# Of files, as they are called
+_FILES: dict[Kind, str] = {
+    "ties": r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail",
+    "people": r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer",
+    # of people who stand in another table
+    "facts": r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert",
+}
+# Of columns, and of files that list people, without case, spaces and signs
+_PLAIN: dict[Kind, str] = {
+    # what people share, or what is said of a tie, where numbers alone would be ids
+    "things": r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|"
+    r"hospital|school|course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight",
+    "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver",
+    # such a column comes first, and is the default where it is the only one
+    "wanted": _WANTED,
+    # and of files that list those who are it
+    "listed": rf"{_WANTED}|case|alert|flag|(black|deny|watch)list|sanction|default|arrear|block|banned|closed|left$|leaver|"
+    r"dropout|cancel|sick|patient|positive|suspect|abuse|victim|offender|winner|elite|premium",
+    "owner": r"^(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?$",
+    "label": rf"^({_SURE})$",
+    "head": rf"^({_SURE}|group|category|part|weight|feature)$",  # of a first line, beside names of ids
+    "weight": r"^(weights?|edgeweight|strength|0)$",  # of a tie: 0 is none
+    "mask": r"^(train|val|valid|validation|test)(ing)?mask$",
+    "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type",
+    "ended": r"deleted|removed|ended|closed|blocked|revoked|cancel",
+    "apart": r"time|date|url|link|href",  # of two columns that are no ends
+}
+# What Gephi, Cytoscape and others make of ties; of the short names one alone may be a fact of people, such as a degree of 3
+_OF_PROGRAMS: dict[Kind, str] = {
+    "groups": r"^(modularity[_ ]?class|component ?number|strong ?comp ?num|louvain[_ ]?class)\b",  # also of a text
+    "measure": r"^("
+    r"\w*clos(e)?ness[_ ]?centrality|between+ess[_ ]?centrality|betweenness|page[_ ]?ranks?|eigen(vector)?[_ ]?centrality|"
+    r"eccentricity|(weighted )?(in|out)[_ ]?degree|weighted degree|stat_inf_class|clustering[_ ]?coefficient|"
+    r"average[_ ]?shortest[_ ]?path[_ ]?length|neighborhood[_ ]?connectivity|topological[_ ]?coefficient"
+    r")$",
+    "perhaps a measure": r"^(degree|authority|hub|clustering|triangles|closeness|radiality|stress|kcore|coreness)$",
+}
+_RULES = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in (_FILES | _PLAIN | _OF_PROGRAMS).items()}
+SIDES = (
+    ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
+    ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
+    ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
+    ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"),
+    ("ego", "alter"), ("nominator", "nominee"), ("u", "v"),
+)  # fmt: skip
+WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
+ID_NAMES = frozenset(
+    {"id", "ids", "index", "node", "nodes", "nodeid", "person", "persons", "user", "vertex", "account", "customer", "client",
+     "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
+)  # fmt: skip
+_CONTACTS = frozenset(  # say who or where somebody is
+    {"firstname", "lastname", "surname", "givenname", "familyname", "fullname", "vorname", "nachname", "familienname",
+     "phone", "telephone", "phonenumber", "telephonenumber", "mobile", "mobilephone", "telefon", "telefonnummer", "handy",
+     "email", "emailaddress", "mailaddress", "street", "streetaddress", "strasse", "iban", "passport"}
+)  # fmt: skip
+
+
+def says(kind: Kind, name: str) -> bool:
+    """Whether a column, or a file, is called as what is of this kind."""
+    return _RULES[kind].search(plain_name(name) if kind in _PLAIN else name) is not None
+
+
+def plain_name(name: str) -> str:
+    """A column's name without case, spaces and signs: ``User_ID`` is ``userid``."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as ids usually are, such as ``id``, ``user_id``, ``txId`` or ``account``."""
+    plain = plain_name(name)
+    return plain in ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
+
+
+def called_so(wanted: str, names: Iterable[str]) -> list[str]:
+    """The columns that a person calls so: spelled so; or with other capitals; or with other spaces, signs, forms of accents."""
+    every = list(dict.fromkeys(names))
+    for spelled in (str, lambda name: name.casefold().strip(), _letters):
+        if (asked := spelled(wanted)) and (found := [name for name in every if spelled(name) == asked]):
+            return found
+    return []
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", name).casefold())
+
+
+def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
+    """Why a column says which row, or who, it is, and nothing else of a person; "" where it does not."""
+    there = [cell for cell in cells if cell]
+    different = len(set(there))
+    counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
+    if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
+        return "it counts the rows"
+    if headed and plain_name(name) in _CONTACTS:
+        return "its header says who or where somebody is (rename it to use it)"
+    if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
+        return "it names or numbers people"
+    return ""
+
+
+def id_text(cell: str) -> str:
+    """An id as it is compared: letters with accents in one form, and without the ``.0`` that pandas writes behind numbers."""
+    cell = cell if cell.isascii() else unicodedata.normalize("NFC", cell)
+    return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
+
+
+def names_people(values: Collection[str], ids: Collection[str]) -> bool:
+    """Whether the texts of a column can only be ids of people, by themselves: four in five are, and no age or year looks so.
+
+    Numbers are, where hardly any other number between the least and the largest id is one, or where the ids begin beyond 200
+    and the column goes through at least half of them.
+    """
+    every = set(values)
+    different = every.intersection(ids)
+    if len(different) < 3 or len(different) < 0.8 * len(every):
+        return False
+    if not all(one.isdigit() for one in ids):
+        return True
+    known, own = [int(one) for one in ids], [int(one) for one in different]
+    wide = max(known) - min(known) + 1
+    years = min(own) >= 1850 and max(own) <= 2100
+    return not years and (len(set(known)) < wide / 5 or (min(known) > 200 and max(own) - min(own) >= wide / 2))
+
+
+def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Pairs of columns whose names differ in their side alone, such as ``txId1, txId2`` or ``nameOrig, nameDest``."""
+    plain = {name: plain_name(name) for name in names}
+    found: list[tuple[str, str]] = []
+    for one, two in sides:
+        for first, called in plain.items():
+            for second, other in plain.items():
+                if first == second:
+                    continue
+                ends = called.endswith(one) and other.endswith(two) and called[: -len(one)] == other[: -len(two)]
+                starts = called.startswith(one) and other.startswith(two) and called[len(one) :] == other[len(two) :]
+                exact = len(one) > 1 or one.isdigit() or (called, other) == (one, two)
+                if (ends or starts) and exact and (first, second) not in found:
+                    found.append((first, second))
+    return found
