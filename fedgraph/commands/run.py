@@ -63,8 +63,7 @@ def configure_check(parser: argparse.ArgumentParser) -> None:
 
 def run_check(options: argparse.Namespace) -> int:
     from fedgraph.runs import probe
-    from fedgraph.scenario import read
-    from fedgraph.scenario.wanted import words_of_size
+    from fedgraph.scenario import read, wanted
 
     if not 0 <= options.probe <= _MOST_SECONDS:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {_MOST_SECONDS:,} seconds")
@@ -82,11 +81,8 @@ def run_check(options: argparse.Namespace) -> int:
             said = {key: value for key, value in dataset.parameters.items() if key != "rows"}
             federation = dataset.name == "own/federation"
             found = read_federation(dataset.path, said) if federation else read_own(dataset.path, columns=said)
-            small = {
-                words_of_size(found.graph, task.params)
-                for task in ready.tasks
-                if not task.datasets or dataset.label in task.datasets
-            }
+            settings = [task.params.model_dump(include={"split", "train_fraction"}) for task in ready.tasks]
+            small = {wanted.words_of_size(found.graph, **own) for own in settings if len(own) == 2}  # tasks that divide nodes
             print(found, *sorted(small - {""}), sep="\n")
     tried = probe.probe_scenario(ready, options.data_root, options.probe)
     for line in tried.counts:
