@@ -207,11 +207,7 @@ def _require_sound(
         (trust is None or _are_texts(trust), f"trust is {trust!r}", "a list of names"),
         (epsilons is None or _are_numbers(epsilons), f"epsilons is {epsilons!r}", "a list of numbers above 0"),
         (_is_whole(seeds, 1), f"seeds is {seeds!r}", "a whole number, 1 or more"),
-        (
-            clients is None or _is_whole(clients, 1),
-            f"clients is {clients!r}",
-            "a whole number, 1 or more",
-        ),
+        (clients is None or _is_whole(clients, 1), f"clients is {clients!r}", "a whole number, 1 or more"),
         (_is_whole(seed, 0), f"seed is {seed!r}", "a whole number, 0 or more"),
         (columns is None or isinstance(columns, Mapping), f"columns is {columns!r}", "a mapping, such as {'text': 'one-hot'}"),
         (bounds is None or isinstance(bounds, Mapping), f"bounds is {bounds!r}", "a mapping, such as {'age': [0, 120]}"),

@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     add("--task", choices=wishes.WANTED_TASKS, default="nodes", help="classify nodes, or say who will be linked")
     add("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
-    add("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
+    add("--label", metavar="COLUMN", help="what is to be predicted: a column, or a file that lists some people")
     add("--id", metavar="COLUMN", help="the column that names people, or row: the number of a row")
     add("--ends", nargs=2, metavar="COLUMN", help="the two columns of the ends of ties")
     add("--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges")

@@ -274,9 +274,9 @@ def _of_tables(folder: Path, tables: Sequence[Table], rules: ReadRules, found: _
             for one in roles.holders
         ]
         ids = [roles.ids[person].partition("/")[2] if apart else roles.ids[person] for person in own]
-        frame, lines = roles.ties.frame.iloc[tied].reset_index(drop=True), roles.ties.lines
-        frame = frame.map(lambda cell: cell.partition("/")[2]) if apart and columns.get(roles.ties.where) else frame
-        table = replace(roles.ties, frame=frame, lines=lines[tied] if lines.size else lines)
+        table = roles.ties.some(tied)
+        if apart and columns.get(roles.ties.where):
+            table = replace(table, frame=table.frame.map(lambda cell: cell.partition("/")[2]))
         mine = replace(
             roles, ids=ids, holders=holders, ties=table, one=at[roles.one[tied]], two=at[roles.two[tied]], remarks=[]
         )

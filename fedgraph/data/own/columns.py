@@ -42,25 +42,9 @@ from fedgraph.types import GraphColumns, counted
 
 _TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _NO_NUMBER = frozenset(
-    {
-        "na",
-        "n/a",
-        "n.a.",
-        "#n/a",
-        "nan",
-        "null",
-        "none",
-        "-",
-        "–",
-        ".",
-        "?",
-        "k.a.",
-        "k. a.",
-        "s/o",
-        "unknown",
-        *(f".{one}" for one in "abcdefghijklmnopqrstuvwxyz"),
-    }
-)
+    {"na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "-", "–", ".", "?", "k.a.", "k. a.", "s/o", "unknown",
+     *(f".{one}" for one in "abcdefghijklmnopqrstuvwxyz")}
+)  # fmt: skip
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 _DAY_ZERO = datetime.date(1970, 1, 1)

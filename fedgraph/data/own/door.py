@@ -41,7 +41,8 @@ def read(
     Args:
         what: a file, a folder or an archive; two pandas tables ``(nodes, edges)``; a NetworkX graph; a PyG ``Data``;
             ``(adjacency, features, labels)``; a ``fedgraph.types.Graph``; or a list of small graphs, each with its label.
-        label: the column, or the attribute, that is predicted; ``""``: nobody's label is known.
+        label: the column, or the attribute, that is predicted, or a file of some people: who stands there (``fraud_cases``);
+            ``""``: nobody's label is known.
         id: the column that names people; ``row``: the number of a row, from 0, or from 1 where ends are numbered so.
         ends: the two columns of the ends of ties.
         columns: what becomes of columns (``bounds``, ``text``, ``empty``, ``drop``, ``from_edges``), and of ties (``owner``,

@@ -177,10 +177,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
-    places = [ties.places[int(row)] for row in np.flatnonzero(kept)] if ties.places else ()
-    lines = ties.lines[kept] if ties.lines.size else ties.lines
-    ties = replace(ties, frame=ties.frame[kept].reset_index(drop=True), lines=lines, places=places)
-    return Roles(ids, holders, ties, pair, one[kept], two[kept], split, remarks)
+    return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, remarks)
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
@@ -329,12 +326,9 @@ def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequen
         keys = [(other.where, key) for other in others for key in _keys(other).values()]
         held.append({where for where, key in keys if side <= key and len(side) >= _NEARLY * len(key)})
     if held[0] and held[1] and held[0].isdisjoint(held[1]):
-        titles = [next(other.title for other in others if other.where in own) for own in held]
-        raise DataError(
-            no_ties_through(
-                ties, *pair, f"{pair[0]!r} goes through the rows of {titles[0]} and {pair[1]!r} those of {titles[1]}"
-            )
-        )
+        one, two = (next(other.title for other in others if other.where in own) for own in held)
+        said = f"{pair[0]!r} goes through the rows of {one} and {pair[1]!r} those of {two}"
+        raise DataError(no_ties_through(ties, *pair, said))
 
 
 def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
@@ -351,11 +345,16 @@ def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
         asked = f"{ties.place(0)}: are {first[0]!r} and {first[1]!r} names of columns, or a tie? Neither is there again. Say "
         asked += f"--ends {shlex.join(first)}, or for a tie --ends {shlex.join(pair)}"
         raise ReadingQuestion(asked, "ends", [first, pair])
-    made = {name: re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name)) for name in counts}
+    made = {name: _made(name) for name in counts}
     alike = Counter(made.values())
     if max(counts[name] for name in last) == 1 and min(alike[made[name]] for name in last) <= 2:
         said = f"{last[0][:40]!r} and {last[1][:40]!r} stand in the last line alone, and are no names like others"
         raise DataError(f"{ties.place(len(one) - 1)}: {said}; allowed: ties alone, or a table of people beside that names both")
+
+
+def _made(name: str) -> str:
+    """Of what signs, numbers and words an id is made, such as ``a-0``."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))
 
 
 def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
@@ -784,10 +783,9 @@ def _listed_once(table: Table, column: str) -> Table:
     more = tuple(
         f"column {name!r} of {table.title}, which has several rows for one person" for name in table.names if name != column
     )
-    frame = table.frame.loc[first, [column]].reset_index(drop=True)
-    lines = table.lines[first] if table.lines.size else table.lines
     table.unused = (*table.unused, *more)  # of what was gathered, where it is listed
-    return replace(table, frame=frame, lines=lines)
+    own = table.some(first)
+    return replace(own, frame=own.frame[[column]])
 
 
 def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
@@ -960,13 +958,12 @@ def _people_and_ties(table: Table) -> list[Table]:
         return [table]
     tied, found = (table.frame["_start"] != "").to_numpy(dtype=bool), []
     for rows, role in ((~tied, "nodes"), (tied, "edges")):
-        frame = table.frame[rows].reset_index(drop=True)
-        frame = frame[[name for name in frame if (frame[name] != "").any() or name in ("_id", "_start", "_end")]]
-        lines = table.lines[rows] if table.lines.size else table.lines
+        own = table.some(rows)
+        frame = own.frame[[name for name in own.names if any(own.texts(name)) or name in ("_id", "_start", "_end")]]
         if role == "nodes":
-            found.append(replace(table, frame=frame.drop(columns=["_start", "_end"]), lines=lines, role=role, id="_id"))
+            found.append(replace(own, frame=frame.drop(columns=["_start", "_end"]), role=role, id="_id"))
         else:
-            found.append(replace(table, frame=frame.drop(columns="_id"), lines=lines, role=role, ends=("_start", "_end")))
+            found.append(replace(own, frame=frame.drop(columns="_id"), role=role, ends=("_start", "_end")))
     return found
 
 
@@ -1004,9 +1001,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-            frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
-            lines = ties.lines[rows] if ties.lines.size else ties.lines
-            ties = replace(ties, frame=frame, lines=lines, places=[ties.places[int(row)] for row in rows if ties.places])
+            ties = ties.some(rows)
+            ties = replace(ties, frame=ties.frame.assign(**{column: [one for own in lists for one in own]}))
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
     return ties
 
@@ -1157,9 +1153,8 @@ def _why_unknown(names: Sequence[str], alike: Mapping[str, str], position: Conta
     if 2 * len(near) > len(names):
         both = f"{near[0]!r} may be {alike[_letters(near[0])]!r}"
         return f"Are ids written otherwise there ({both})? By no rule all are somebody, and each one: write ids alike"
-    made = Counter(re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) for one in alike.values())
-    other = [one for one in names if re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", one)) not in made]
-    if 2 * len(other) > len(names):
+    made = set(map(_made, alike.values()))
+    if 2 * sum(_made(one) not in made for one in names) > len(names):
         return "These are ids of another kind: is another column the id (--id NAME), or are these no people?"
     return "Are rows missing there (a page of an answer, a filter)? Bring them, or leave out the lines that name others"
 

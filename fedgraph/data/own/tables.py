@@ -166,6 +166,12 @@ class Table:
         """Of its columns of texts."""
         return [str(name) for name in self.frame.columns]
 
+    def some(self, rows: np.ndarray) -> Table:
+        """Some of its rows, by their numbers or by a mask [rows], each with its place. It has no matrix."""
+        at = np.flatnonzero(rows) if rows.dtype == bool else rows
+        lines, places = self.lines[at] if self.lines.size else self.lines, [self.places[int(row)] for row in at if self.places]
+        return replace(self, frame=self.frame.iloc[at].reset_index(drop=True), lines=lines, places=places)
+
     def place(self, row: int) -> str:
         """Where a row stands, as ``file:line``."""
         if self.places:
@@ -380,13 +386,13 @@ def _joined_files(head: Callable[[], bytes], body: Callable[[], bytes]) -> bytes
 def _are_notes(own: Gathered, content: bytes, title: str) -> bool:
     """Whether a text beside tables that cannot be read is none, and no damaged one either."""
     lines = content.strip().count(b"\n") + 1
-    said = (
-        Path(title).suffix.casefold() not in _NOTES
-        or says("ties", title)
-        or says("people", title)
-        or re.search("mask|split", title)
+    said = says("ties", title) or says("people", title) or says("parts", title)
+    return (
+        Path(title).suffix.casefold() in _NOTES
+        and not said
+        and lines <= _FEW_LINES
+        and sum(len(table.frame) for table in own.tables) < _FIT * lines
     )
-    return not said and lines <= _FEW_LINES and sum(len(table.frame) for table in own.tables) < _FIT * lines
 
 
 def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:

@@ -20,13 +20,14 @@ _WANTED = (
 )
 _SURE = r"label|labels|y|class|classes|target|mltarget"
 Kind = Literal[
-    "ties", "people", "facts", "things", "others", "wanted", "listed", "owner", "label", "head", "weight", "mask", "status",
-    "ended", "apart", "groups", "measure", "perhaps a measure",
+    "ties", "people", "parts", "facts", "things", "others", "wanted", "listed", "owner", "label", "head", "weight", "mask",
+    "status", "ended", "apart", "groups", "measure", "perhaps a measure",
 ]  # fmt: skip
 # Of files, as they are called
 _FILES: dict[Kind, str] = {
     "ties": r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail",
     "people": r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer",
+    "parts": r"mask|split",  # who trains and who is tested
     # of people who stand in another table
     "facts": r"label|class|target|feature|attribute|profile|detail|fact|mask|split|propert",
 }
