@@ -95,3 +95,14 @@ def test_bad_bounds():
         for build in (L2Ball, lambda x: ClippedSum(x, 3), lambda x: Box(0.0, x)):
             with pytest.raises(PrivacyError):
                 build(number)
+
+
+def test_rows_together_are_clipped_as_each_alone():
+    """Those whose squares overflow, too."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-3, 4, (50, 1))
+    rows[3], rows[4] = 1e200, 0.0
+    bound = Rows(0.7, 50)
+    alone = [bound.enforce(row[None]) for row in rows]
+    assert bound.enforce(rows) == pytest.approx(np.sum(alone, axis=0), rel=1e-12)
+    assert np.linalg.norm(alone[3]) == pytest.approx(0.7, rel=1e-9)
