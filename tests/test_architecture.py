@@ -366,3 +366,9 @@ def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
     bad.write_text(text, encoding="utf-8")
     assert imports(bad) == [("fedgraph.learning.layouts.Layout", 1), ("torch", 2)]
     assert list(module_level_names(bad)) == ["of", "shown", "other"]
+
+
+def test_the_package_raises_and_asserts_nothing() -> None:
+    """``python -O`` takes assertions away."""
+    asserted = [f"{path}:{node.lineno}" for path in modules() for node in tree(path) if isinstance(node, ast.Assert)]
+    assert not asserted

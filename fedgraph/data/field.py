@@ -16,6 +16,7 @@ are an error unless ``path`` names them.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,8 +99,7 @@ def _stand_in(dataset: str, seed: int) -> Graph:
     """A generated graph with a fiftieth of the nodes, and the published degree, columns and classes."""
     nodes, (degree, features, classes) = _NODES[dataset] // 50, _SHAPES[dataset]
     parameters = {"nodes": nodes, "edges": nodes * degree // 2, "classes": classes, "features": features}
-    graph = base.load("synthetic/block_model", seed=seed, parameters=parameters)
-    assert isinstance(graph, Graph)
+    graph = cast(Graph, base.load("synthetic/block_model", seed=seed, parameters=parameters))
     said = f"generated: field/{dataset} is not at hand; a fiftieth of its nodes"
     return replace(graph, name=f"field/{dataset}", provenance=GraphProvenance("synthetic", said))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import Trust
@@ -289,8 +289,8 @@ def _of_collection(path: Path, parameters: Mapping[str, object], loaded: GraphCo
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
         each = f"{FEWEST_WANTED_OF_A_CLASS} graphs or more, since some train and others test"
         raise ScenarioError(f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {each}")
-    rows = data.load("own/graphs", path=path, parameters={**parameters, "rows": True})  # those without a label, too
-    assert isinstance(rows, Graph)
+    whole = {**parameters, "rows": True}  # also people without a label
+    rows = cast(Graph, data.load("own/graphs", path=path, parameters=whole))
     title, owned = path.resolve().name, loaded.owner is not None
     found = "\n".join(filter(None, (found, _words_of_draft(rows))))
     many = {"people": rows.num_nodes, "collection": loaded, "owners": owned, "parameters": parameters}

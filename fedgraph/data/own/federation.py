@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from pydantic import Field
@@ -123,8 +124,7 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
     roles.remarks.insert(0, said)
     many = f"own federation {path.name} of {len(parts)} client{'s' if len(parts) > 1 else ''}"
     told = reading.of_roles(roles, every, rules, "own/federation", many, labelled, (owner, tuple(names)))
-    graph = told.graph
-    assert isinstance(graph, Graph)
+    graph = cast(Graph, told.graph)
     if manifest.classes and labelled:
         graph = _with_classes(graph, manifest.classes, path)
     numbered = ", ".join(f"{number}: {name!r}" for number, name in enumerate(graph.names.classes[:_MOST_NAMED]))

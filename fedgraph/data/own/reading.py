@@ -13,7 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -804,14 +804,14 @@ def _read_columns(
 
 def _matrix_of(holder: Holder, n: int, seen: set[str], rules: ReadRules) -> OwnColumns:
     """The columns of a table that are numbers already."""
-    assert holder.table.matrix is not None
+    whole = cast(sp.csr_array, holder.table.matrix)
     there = np.flatnonzero(holder.rows >= 0)
-    pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, holder.table.matrix.shape[0]))
+    pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, whole.shape[0]))
     joined = bool(holder.table.places)  # of several parts: what one has as text may be a number of another
     kept = [place for place, name in enumerate(holder.table.called) if name not in rules.drop]
     called = [holder.table.called[place] for place in kept]
     names = tuple(name if joined or name not in seen else f"{name} ({holder.table.stem})" for name in called)
-    matrix = sp.csr_array(pick @ holder.table.matrix)
+    matrix = sp.csr_array(pick @ whole)
     matrix = matrix if len(kept) == matrix.shape[1] else sp.csr_array(matrix[:, kept])
     held = f"{matrix.nnz:,} entries that are not 0"
     how = "as they are" if set(np.unique(matrix.data)) <= {0.0, 1.0} else "ranks, or words"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -248,9 +249,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
             many = "several tables have" if having else "no table has"
             raise ScenarioError(f"--ends {' '.join(ends)}: {many} both columns; found: {found}")
         ((table, pair),) = having
-        assert pair[0] is not None
-        assert pair[1] is not None
-        return table, (pair[0], pair[1])
+        return table, cast(tuple[str, str], pair)
     said = [table for table in tables if table.ends is not None]
     if len(said) == 1 and said[0].ends is not None:
         return said[0], said[0].ends
