@@ -350,7 +350,7 @@ class Params(Settings):
     learning_rate: float = Field(0.005, gt=0, description="step size")
     optimiser: ClassVar[Literal["adam"]] = "adam"  # rule that follows the noisy gradients
     local_steps: ClassVar[str] = "auto"  # steps per round: all of them, 1 if federated
-    propagation_steps: ClassVar[int] = 2  # P, power iterations at inference
+    propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
 
 
 _IN_CLEAR = privacy.Disclose("no noise was asked for")

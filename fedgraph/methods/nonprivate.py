@@ -119,7 +119,7 @@ class Params(Settings):
         "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",
     )
     alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
-    propagation_steps: ClassVar[int] = 10  # power iterations over the asked graph (logistic, mlp)
+    propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
     validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")
     folds: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
         "auto",

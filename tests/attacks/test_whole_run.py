@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base import coin_game, whole_run
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, Partition, Subgraph, partition_of_one
 from tests.graphs import same, zeroed
+from tests.trainings import planned
 
 ATTACK = {"canaries": 200, "guesses": [0.2]}
 
@@ -110,3 +113,10 @@ def test_who_sees_every_round_catches_too_little_noise(library: Graph, trust: st
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     assert broken.epsilon_measured > broken.epsilon_provable == sound.epsilon_provable, "only the attack can tell"
     assert broken.facts.attack.estimator == "curve", "everything that features releases is Gaussian"
+
+
+@pytest.mark.parametrize("name", ["dpar", "features", "label_hop", "nonprivate"])
+def test_a_node_that_is_asked_alone_is_answered_without_spread(name: str, library: Graph) -> None:
+    made, _, _ = planned(name, 0, Trust.CURATOR, library, math.inf)
+    assert made.params.propagation_steps > 0
+    assert whole_run.without_spread(made).params.propagation_steps == 0
