@@ -1,8 +1,8 @@
 """Noise as published is the noise of the authors' code: their numbers, to four digits, against what ``plan`` releases with.
 
 Each number comes from the code that a test names (repository, file, commit), run with its own libraries. The multiplier of
-DPAR's training, and GAP's at node level in batches, stand in ``tests/privacy/test_claims``; DPDGC's others in ``zoo/tests``. No
-code was found for GCON, and none for the multi-bit encoder of Jin & Chen (``docs/published_claims.md``).
+DPAR's training, and GAP's at node level in batches, stand in ``tests/privacy/test_claims``. No code was found
+for GCON, and none for the multi-bit encoder of Jin & Chen (``docs/published_claims.md``).
 """
 
 from __future__ import annotations
