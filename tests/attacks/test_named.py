@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fedgraph import data
+from fedgraph import data, plugins
 from fedgraph.attacks import lira
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
@@ -123,6 +124,35 @@ def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> Non
     assert others["link_stealing"]["more"]["auc_published"] > viewer["link_stealing"]["more"]["auc_published"] + 0.1
     assert not others["link_stealing"]["comparable"]
     assert "guarantee does not cover" in others["link_stealing"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("gives", "says"),
+    [
+        (lambda scene: None, "attack lira returned a NoneType; allowed: a SceneFinding"),
+        (
+            lambda scene: attack_scene.find_members(np.zeros(3), scene.target.coins),
+            r"attack lira gave \(3,\) scores, 0 of them NaN, for \(\d+,\) truths",
+        ),
+        (
+            lambda scene: SceneFinding(np.zeros(2), np.array([True, False]), "a from b", metrics={"auc": 2.0}),
+            "attack lira gives metrics auc, which are measured from its scores",
+        ),
+    ],
+)
+def test_what_is_no_finding_is_said(gives: Any, says: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lira, "attack", lambda params, scene: gives(scene))
+    with pytest.raises(RuntimeFailure, match=says):
+        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
+
+
+@pytest.mark.parametrize("name", plugins.names("attacks"))
+def test_every_attack_says_what_it_is(name: str) -> None:
+    module = plugins.load("attacks", name)
+    assert re.search(r"\b(19|20)\d\d\b", module.REFERENCE), "the year"
+    assert module.NEEDS
+    assert isinstance(module.GAME, coin_game.OwnCoinGame) or module.GAME in ("nodes", "edges", "clients")
+    assert module.Params()
 
 
 def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:

@@ -2,11 +2,13 @@
 
 import itertools
 import math
+import re
 
 import pytest
 
 from fedgraph.commands import base as command
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import events, explain
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -80,3 +82,22 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
     assert "ledger.jsonl:4" in out.err
+
+
+def test_every_event_has_words_and_none_shows_python() -> None:
+    """A choice of settings (``select:``) is told, too, with its trials."""
+    inner = events.Gaussian(2.0)
+    chosen = events.OneOf((events.PureDP(1.0), inner))
+    every = [
+        inner, events.Laplace(1.0), events.RandomizedResponse(1.0, 4), events.MultiBit(0.1, 8), events.BoundedRange(1.0),
+        events.PureDP(1.0), events.ApproxDP(1.0, 1e-6), events.PoissonGaussian(2.0, 0.1, 1, False),
+        events.FixedSizeGaussian(2.0, 5, 50, 1, False), events.SampledOnce(inner, 0.1), events.Repeated(inner, 3),
+        events.EpochGaussian(2.0, 5, 1, False), events.MentionedGaussian(2.0, 0.1, 0.01, 5, False),
+        events.Composed((inner, events.PureDP(0.5))), chosen, events.PartOf(inner, chosen, 1),
+        events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
+    ]  # fmt: skip
+    own = {kind for kind in events.all_types().values() if kind.__module__ == events.__name__}
+    assert {type(event) for event in every} == own, "a new event needs words in privacy/explain.py, and an example here"
+    for event in every:
+        assert not re.search(r"[A-Z]\w+\(|noise_multiplier|None", explain.event_words(event))
+    assert "trials" in explain.event_words(every[-2])

@@ -28,6 +28,7 @@ from fedgraph.methods import Plan, State
 from fedgraph.privacy import Relation, Viewer, accountant
 from fedgraph.types import Graph, Partition
 
+_MEASURED = {"auc", "tpr_at_0.1%", "tpr_at_1%", "advantage", "epsilon"}  # columns of every attack
 _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
 
 
@@ -56,6 +57,8 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
             f"attack {name}: its truth is not the coins of its units, so no theorem gives an ε: return "
             "scene.target.coins[units], or units=None"
         )
+    if own := sorted(_MEASURED & found.metrics.keys()):
+        raise RuntimeFailure(f"attack {name} gives metrics {', '.join(own)}, which are measured from its scores; give others")
     points = operating_points.of_scores(found.scores, found.truth)
     relation = coin_game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
