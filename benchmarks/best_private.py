@@ -174,7 +174,7 @@ def ways(graph: Graph, epsilon: float, seeds: int) -> str:
         return found
 
     try:
-        for forced in (None, 0, 1, 2):
+        for forced in (None, 0, 1, 2, 3):
             label_hop.promises = functools.partial(choose, forced)
             run = fedgraph.compare(
                 graph,
@@ -189,7 +189,7 @@ def ways(graph: Graph, epsilon: float, seeds: int) -> str:
             means[forced] = float(run.table()["accuracy"].mean())
     finally:
         label_hop.promises = promises
-    names = ("rows", "both", "labels")
+    names = ("rows", *(f"labels {part:g}" for part in (0.45, 0.72)), "labels")
     forced_ways = "  ".join(f"{name} {means[way]:.3f} ({chosen.count(way)})" for way, name in enumerate(names))
     return f"as chosen {means[None]:.3f}  {forced_ways}"
 

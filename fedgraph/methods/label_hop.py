@@ -8,12 +8,11 @@ answer. This is joint differential privacy (Kearns et al. 2014).
 
 **Releases.** *Meetings*: how often classes meet along training edges, as matching numbers, which one node changes little
 whatever its degree is (``privacy.private_counts``); they give the weights and signs of votes. *A short training* of a logistic
-regression on rows, by clipped gradients as in ``features`` without public data, and a count of what it *got right*. By these
-one of the ways to spend the rest is chosen (``promises``): rows alone, labels alone, or both; each way is priced with what came
-before. *Labels* have pure ε, for each node its own. *Margins*: if both get a share, noisy counts of how sure and how right the
-scores of rows are, which weigh the two; the short training is weighed by what it got right. If nothing is known of people but
-their edges (one column, the same for all), labels get all of the budget except what the sign of meetings costs; with more than
-ten classes, all.
+regression on rows, by clipped gradients as in ``features`` without public data, and counts of what it *got right*. By these one
+of the ways to spend the rest is chosen (``promises``): rows alone, labels alone, or both in one of two proportions; each way is
+priced with what came before. *Labels* have pure ε, for each node its own. *Margins*: if rows and answers are both used, noisy
+counts of how sure and how right the scores of rows are, which weigh the two. If nothing is known of people but their edges (one
+column, the same for all), labels get all of the budget except what the sign of meetings costs; with more than ten classes, all.
 
 A node that asks (``protocol: asking``) gets κ·scores of its own row + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
@@ -74,15 +73,15 @@ class Params(Settings):
         return privacy.Relation(self.relation)
 
 
-_PART = 0.45  # share of ε for the labels of the way with rows and labels
+_PARTS = (0.45, 0.72)  # shares of ε for the labels of the two ways with rows and labels
 _LEAST_FOR_CLASSES = 3.0  # ε below which meetings are two numbers, and not one for each pair of classes
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which they are two numbers, too
 _FEW = 10  # most classes with which the sign of meetings is measured if nothing but edges is known
-_STEEPER, _GENTLER = 2.0, 0.5  # powers by which the noise of the way with rows and labels, and with labels alone, grows
+_STEEPER, _GENTLER = 2.0, 0.25  # powers by which the noise of ways with rows and labels, and with labels alone, grows
 # shares of the squared loss of the whole budget; of counts: wanted standard deviation in nodes, least and largest share
-_PILOT = 0.02
+_PILOT = 0.01
 _SIGN = (20.0, 0.00002, 0.002)  # of meetings if nothing but edges is known
-_MEETINGS, _JUDGED, _MARGINS = (33.0, 0.004, 0.03), (50.0, 0.002, 0.01), (25.0, 0.002, 0.015)
+_MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (19.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class _Split:
     meetings: float  # noise multiplier of meetings; ∞: not measured; 0: in clear
     by_class: bool  # whether they are counted for every pair of classes, or only for equal and different classes
     pilot: _Training | None  # the short training, or None
-    judged: float  # noise multiplier of the count of what it got right; ∞: no count
+    judged: float  # noise multiplier of the counts of what it got right; ∞: no counts
     ways: tuple[_Way, ...]  # ways to spend the rest
     total: float  # noise multiplier of the whole budget if it were spent on one value; 0: no noise
     heavier: float = 1.0  # noise in the sums that the viewer sees over that of one client
@@ -196,17 +195,22 @@ class _Budgeting:
             )
             return _Split(meetings, by_class, None, math.inf, (way,), self.total, self.heavier)
         pilot = self._trained(self.total / math.sqrt(_PILOT))
-        judged = self._counts(_JUDGED, _rows_change(params, 0.5))
+        judged = self._counts(_JUDGED, _rows_change(params, _JUDGED_CHANGE))
         found = privacy.Composed((privacy.Gaussian(meetings), pilot.event, privacy.Gaussian(judged)))
         alone = self._calibrated(lambda m: privacy.Composed((found, privacy.Gaussian(m))))
         left = self._labels_alone(found, 1.0).labels  # less than 0.8 of ε only if measuring took much of it
-        labels = _PART * min(epsilon, left / 0.8)
-        before = privacy.Composed((found, privacy.PureDP(labels), privacy.Gaussian(margins)))
-        beside = self._calibrated(lambda m: privacy.Composed((before, privacy.Gaussian(m))))
+        labels = [part * min(epsilon, left / 0.8) for part in _PARTS]
+
+        def trained_beside(given: float) -> float:
+            return self._calibrated(
+                lambda m: privacy.Composed((found, privacy.PureDP(given), privacy.Gaussian(margins), privacy.Gaussian(m)))
+            )
+
+        beside = [trained_beside(e) for e in labels]
 
         def ways(more: float) -> tuple[_Way, ...]:
-            both = _Way(labels, self._trained(beside * more**_STEEPER), margins)
-            return _Way(0.0, self._trained(alone * more)), both, self._labels_alone(found, more)
+            mixed = [_Way(e, self._trained(m * more**_STEEPER), margins) for e, m in zip(labels, beside, strict=True)]
+            return _Way(0.0, self._trained(alone * more)), *mixed, self._labels_alone(found, more)
 
         more = max(
             1.0, self._calibrated(lambda m: privacy.Composed((found, privacy.OneOf(tuple(way.event for way in ways(m))))))
@@ -322,7 +326,7 @@ def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[privacy.P
             releases.append(_counted(made.path("margins", number), bound, way.margins, params, facts, round_, priced))
     if parts.pilot is not None and made.judges is not None:
         releases.append(_gradient("pilot", params, facts, parts.pilot, 0, lambda event: event))
-        bound = privacy.Rows(0.5, nodes)
+        bound = privacy.Rows(_JUDGED_CHANGE, nodes)
         releases.append(_counted("judged", bound, parts.judged, params, facts, made.judges, lambda event: event))
     if made.measures:
         noised, counted = PLAN_WITHOUT_NOISE, privacy.MeetingCounts(nodes, classes, parts.by_class)
@@ -372,6 +376,9 @@ _QUANTILES = 24  # of a geometric law of degrees
 _EDGES = np.array([0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])  # lower ends of bins of the lead of the likeliest class
 _LEADS = np.sqrt(np.maximum(_EDGES, 0.05) * np.append(_EDGES[1:], 12.8)).clip(max=6.0)
 NUM_LEADS = 2 * _EDGES.size  # counts of leads
+_LEAD = 0.5  # weight of a lead beside the count of right answers, which matters more
+_SCALES = np.append(1.0, np.full(NUM_LEADS, _LEAD))
+_JUDGED_CHANGE = math.hypot(1.0, _LEAD)
 _BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # κ before it is measured, and the standard deviation of its logarithm
 
 
@@ -394,28 +401,23 @@ class Seen:
     columns: int  # columns of a row
 
 
-def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """float64 [n, 1]: ½ if the label has the largest score, −½ if it has not, and 0 for a node with a negative label.
+def judged_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """float64 [n, 1 + NUM_LEADS], 0 and 1: for each node what it adds to counts of right guesses and of leads.
 
-    Half of the noise hides this that would hide 1 and 0. scores: [n, c] logits. labels: int64 [n].
+    A row has at most two ones: the first column, if the label has the largest score; and the bin of the lead of the first score
+    over the second, if the label is one of these two classes (with separate bins for each).
+
+    scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
     """
-    return np.asarray((labels >= 0) * ((scores.argmax(axis=1) == labels) - 0.5))[:, None]
-
-
-def leads_of(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """float64 [n, NUM_LEADS], 0 and 1: for each node what it adds to counts of leads.
-
-    A row has a one in the bin of the lead of the first score over the second, if the label is one of these two classes (with
-    separate bins for each). scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
-    """
-    out = np.zeros((len(scores), NUM_LEADS))
+    out = np.zeros((len(scores), 1 + NUM_LEADS))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
     nodes = np.arange(len(scores))
     lead = scores[nodes, order[:, 0]] - scores[nodes, order[:, 1]]
     bins = np.clip(np.digitize(lead, _EDGES) - 1, 0, _EDGES.size - 1)
     for place in (0, 1):
         named = (labels >= 0) & (order[:, place] == labels)
-        out[nodes[named], place * _EDGES.size + bins[named]] = 1
+        out[nodes[named], 1 + place * _EDGES.size + bins[named]] = 1
+    out[:, 0] = (labels >= 0) & (order[:, 0] == labels)
     return out
 
 
@@ -436,15 +438,6 @@ def confidence_of(leads: np.ndarray, std: float) -> float:
     return float(tried[cost.argmin()])
 
 
-def confidence_by(separation: float, noise: float) -> float:
-    """κ from 0 to 1 for scores whose spread within a class is noise: as sure as normal scores so far apart may be.
-
-    Own classes then lead by √(s/2)·noise, and log-odds are √(2s)/noise times a lead; ``_tempered`` has divided leads already.
-    separation: s, of ``promises``. noise: standard deviation of the noise in a difference of two scores, above 0.
-    """
-    return min(1.0, math.sqrt(2 * separation) / noise * _sureness(noise))
-
-
 def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
     """float64 [ways], the accuracy that each way promises, by post-processing.
 
@@ -457,7 +450,7 @@ def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correla
     right. r is guessed from the number of columns; or it is far less, since columns that nobody has add nothing. A way's
     accuracy is the mean over these pairs and over the noise of the meetings.
     """
-    curve = _accuracies_of(reading)
+    curve = _accuracies(round(1 / float(((reading.shares / reading.shares.sum()) ** 2).sum()), 1))
     off = np.linspace(-8, 2, 21)
     likely = np.exp(-(off**2) / 2) + np.where(off <= _FAR_LESS, _SPARSE, 0.0)
     guess = _PER_COLUMN * rows.columns * rows.noise**2 * np.exp(_SPREAD * off)
@@ -483,11 +476,6 @@ def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correla
         accuracy = np.interp(np.maximum(rows_tell[:, None, None] + told, 0), _SEPARATIONS, curve).mean(axis=(1, 2))
         found.append(float(weights @ accuracy))
     return np.array(found)
-
-
-def _accuracies_of(reading: learning.MeetingReading) -> np.ndarray:
-    """``_accuracies`` for as many classes as one over the chance that two people have the same class."""
-    return _accuracies(round(1 / float(((reading.shares / reading.shares.sum()) ** 2).sum()), 1))
 
 
 @cache
@@ -522,7 +510,7 @@ class Memory:
     way: int = 0  # number of the way; 0 before it is chosen
     pilot: np.ndarray | None = None  # float32 [p], the model of the short training
     meetings: np.ndarray | None = None  # float64, noisy
-    judged: float | None = None  # share of people whom the short training got right, by a noisy count
+    judged: np.ndarray | None = None  # float64, noisy counts of what the short training got right
     margins: np.ndarray | None = None  # float64, noisy counts of leads
     answers: np.ndarray | None = None  # [num_nodes, c], 1: the class was named
 
@@ -590,15 +578,16 @@ def client(
             path, partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
         )
 
-    def count(of: Callable[[np.ndarray, np.ndarray], np.ndarray], training: _Training) -> np.ndarray:
-        return of(_tempered(plan, training, model["parameters"], work.x), work.labels.cpu().numpy())
+    def judged(training: _Training) -> np.ndarray:
+        scores = _tempered(plan, training, model["parameters"], work.x)
+        return judged_counts(scores, work.labels.cpu().numpy())
 
     if made.parts.pilot is not None and made.judges is not None and round_ <= made.judges:
         pilot = made.parts.pilot
         if round_ < made.judges:
             sent["gradient"] = gradient("pilot", pilot)
         else:
-            sent["judged"] = desk.release("judged", partial(count, judged, pilot))
+            sent["judged"] = desk.release("judged", partial(lambda training: judged(training) * _SCALES, pilot))
         return sent
     if chosen.labels and round_ == made.says:
         everybody = np.full(facts.num_nodes, privacy.local_bits.ABSENT_LABEL, dtype=np.int64)
@@ -609,7 +598,8 @@ def client(
     if first <= round_ < first + training.steps:
         sent["gradient"] = gradient(made.path("model", way), training)
     if round_ == made.weighs(way):
-        sent["margins"] = desk.release(made.path("margins", way), partial(count, leads_of, training))
+        leads = partial(lambda training: judged(training)[:, 1:], training)
+        sent["margins"] = desk.release(made.path("margins", way), leads)
     return sent
 
 
@@ -619,8 +609,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
     if "judged" in inbox.sums:
-        right = _share_right(plan, memory, float(inbox.sums["judged"][0]))
-        memory = replace(memory, judged=right, pilot=memory.descent.average, descent=_begun(plan))
+        memory = replace(memory, judged=inbox.sums["judged"], pilot=memory.descent.average, descent=_begun(plan))
         memory = replace(memory, way=_most_promising(plan, memory))
     if "margins" in inbox.sums:
         memory = replace(memory, margins=inbox.sums["margins"])
@@ -638,8 +627,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 def _most_promising(plan: Planned, memory: Memory) -> int:
     """The number of the way that promises most, by meetings and by what the short training got right."""
     parts, facts, params = plan.made.parts, plan.facts, plan.params
-    pilot, accuracy = base.require_received(plan, parts.pilot), base.require_received(plan, memory.judged)
-    reading, error = _meetings_of(plan, memory), _std(plan, "judged") / facts.num_train
+    pilot, counts = base.require_received(plan, parts.pilot), base.require_received(plan, memory.judged)
+    reading = _meetings_of(plan, memory)
+    accuracy, error = float(np.clip(counts[0] / facts.num_train, 0, 1)), _std(plan, "judged") / facts.num_train
     noise = parts.total * parts.heavier * (2 if params.protects.replaces else 1) / plan.facts.num_train
     rows = Seen(accuracy, error, (pilot.whole / parts.total) ** 2, noise, facts.num_features)
     ways = [
@@ -650,15 +640,6 @@ def _most_promising(plan: Planned, memory: Memory) -> int:
         for way in parts.ways
     ]
     return int(promises(ways, reading, params.correlation, rows).argmax())
-
-
-def _share_right(plan: Planned, memory: Memory, more: float) -> float:
-    """The share of labelled people whom the short training got right. more: half of how many more were right than wrong."""
-    people, classes = plan.facts.num_train, plan.facts.num_classes
-    labelled = float(base.require_received(plan, memory.meetings)[:classes].sum())
-    if labelled < people - 2 * _std(plan, "meetings") * math.sqrt(classes):
-        people = max(people // 4, round(labelled))
-    return float(np.clip(0.5 + more / people, 0, 1))
 
 
 def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
@@ -714,9 +695,8 @@ def _confidence(plan: Planned, memory: Memory) -> float:
     """κ, the factor of the scores of rows beside answers."""
     if memory.margins is not None:
         return confidence_of(memory.margins, _std(plan, plan.made.path("margins", memory.way)))
-    right, pilot = base.require_received(plan, memory.judged), base.require_received(plan, plan.made.parts.pilot)
-    separation = float(np.interp(right, _accuracies_of(_meetings_of(plan, memory)), _SEPARATIONS))
-    return confidence_by(separation, _score_noise(plan, pilot))
+    counts = base.require_received(plan, memory.judged)
+    return confidence_of(counts[1:] / _LEAD, _std(plan, "judged") / _LEAD)
 
 
 def _shares(plan: Planned, memory: Memory) -> np.ndarray:
@@ -751,17 +731,10 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
 
 def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: learning.FeatureMatrix) -> np.ndarray:
     """Scores [n, c], divided to be less sure by the standard deviation that noise gives them (MacKay 1992, eq. 9)."""
-    return np.asarray(layouts.logits(plan.made.layout, parameters, x) / _sureness(_score_noise(plan, training)))
-
-
-def _sureness(noise: float) -> float:
-    return math.sqrt(1 + math.pi / 8 * noise**2)
-
-
-def _score_noise(plan: Planned, training: _Training) -> float:
-    """Standard deviation of the noise in a difference of two scores of a row."""
     std, _ = base.gradient_std(training.noise, training.clip * (2 if plan.params.protects.replaces else 1), plan.facts)
-    return _descent(plan, training).gain() * std * math.sqrt(2 * plan.facts.num_clients) / plan.facts.num_train
+    clients = plan.facts.num_clients
+    noise = _descent(plan, training).gain() * std * math.sqrt(2 * clients) / plan.facts.num_train
+    return np.asarray(layouts.logits(plan.made.layout, parameters, x) / math.sqrt(1 + math.pi / 8 * noise**2))
 
 
 def _std(plan: Planned, path: str) -> float:
