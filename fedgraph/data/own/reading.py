@@ -23,7 +23,7 @@ from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, ReadingQuestion
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
 from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
@@ -466,7 +466,8 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
             raise DataError(f"{said}. Keep the rows of one kind, and the ties between them")
     if rules.label:
         return _told_label(roles, every, rules.label, labelled)
-    every = [(h, column) for h, column in every if not says("groups", column) and column != _KIND]
+    drawn = {table.where: {_KIND, *drawn_columns(table)} for table in (h.table for h in roles.holders)}
+    every = [(h, column) for h, column in every if not says("groups", column) and column not in drawn[h.table.where]]
     if rules.label == "":
         return None
     told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]
@@ -668,6 +669,7 @@ def _columns_of(
             left_out += [(column, f"{_BESIDE} {table.title}") for column in others if column not in rules.drop]
             continue
         kept: dict[str, list[str]] = {}
+        drawn = drawn_columns(table) if table.headed else []
         for column in others:
             if column in rules.drop:
                 left_out.append((column, "as said (drop)"))
@@ -677,6 +679,7 @@ def _columns_of(
                 continue
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
+            told = "a program draws people so" if column in drawn and column not in rules.bounds else told
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
@@ -766,7 +769,8 @@ def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, 
 
 def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
     every = list(dict.fromkeys(one for h in roles.holders for one in (*h.table.names, *h.table.called) if one != h.id))
-    for key in (*rules.bounds, *(rules.drop if labelled else ())):
+    undrawn = [one for holder in roles.holders for one in holder.table.undrawn]
+    for key in (*rules.bounds, *(one for one in rules.drop if labelled and one not in undrawn)):
         if key not in every:
             raise DataError(f"{_places(roles)}: there is no column {key!r}; allowed: {', '.join(every[:40])}")
 
