@@ -159,7 +159,8 @@ def of_roles(
     labels = OwnLabels(np.full(n, -1, dtype=np.int64), (), ())
     labels = labels if known is None else own_columns.read_own_labels(known.texts, where)
     matrix, cleaned = _as_narrow(read.matrix), adjacencies.undirected_adjacency(one, two, n)
-    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    listed = [("lines of ties", one, two), *_lines_of_a_kind(roles)]
+    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names, listed)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
     for column in dict.fromkeys(c for h in roles.holders for c in h.table.names if owners_of is None and says("owner", c)):
@@ -195,6 +196,16 @@ def of_roles(
     dropped = [one for one in left_out if one[0] not in used]
     told_of = told_rules(rules, label.column if label is not None else rules.label, dropped)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told_of, read.spans)
+
+
+def _lines_of_a_kind(roles: Roles) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """All lines, and those of each kind that a column of few values tells, each with the people at their two ends."""
+    yield "all lines", roles.one, roles.two
+    for column in (name for name in roles.ties.names if name not in roles.ends):
+        kinds, number = np.unique(np.array(roles.ties.texts(column), dtype=object), return_inverse=True)
+        for place, kind in enumerate(kinds if 1 < kinds.size <= _MOST_NUMBERS else ()):
+            own = number == place
+            yield f"lines of the {column} {kind or '(empty)'}", roles.one[own], roles.two[own]
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:
@@ -338,7 +349,9 @@ def of_collection(
         raise DataError(f"{where}: graph {names[owned.index('')]!r} has no owner, others have; allowed: all or none")
     n, owners = len(roles.ids), sorted(set(owned) - {""})
     cleaned, matrix = adjacencies.undirected_adjacency(roles.one, roles.two, n), adjacencies.feature_matrix(read.matrix)
-    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    from_edges, seen = own_columns.notice_edge_columns(
+        rules, matrix, cleaned.adjacency, read.names, [("lines of ties", roles.one, roles.two)]
+    )
     scales = own_columns.own_column_scales(matrix, read.names, read.bounded)
     known = np.arange(len(names)) if unlabelled else np.flatnonzero(labels.numbers >= 0)
     unused = [*unused, *dict.fromkeys(one for table in found.tables for one in table.unused)]
