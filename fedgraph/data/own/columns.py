@@ -16,8 +16,8 @@ where all commas may be decimal ones. Kinds follow from everybody's cells and ar
 A column that was computed from edges, such as a degree or a PageRank, tells of other people's ties: a node that leaves changes
 the rows of its neighbours. At node level methods then rest on the assumption ``features-from-edges``; where edges alone are
 private, rows take as public all that features say of them, whatever was found. A column counts as computed where its
-values, or their order, go along with the degree, the clustering coefficient, PageRank, the eigenvector centrality, or a count of
-lines of ties at either end. The user may contradict (``from_edges: false``).
+values, or their order, go along with the degree, the clustering coefficient, PageRank, the eigenvector centrality, or how many
+lines of ties begin or end there. The user may contradict (``from_edges: false``).
 """
 
 from __future__ import annotations
@@ -386,12 +386,18 @@ def kind_of(cells: Sequence[str]) -> Literal["yes/no", "number", "date", "text"]
     return "date" if column.how == "date" else column.kind
 
 
+def numbers_in(cells: Sequence[str]) -> np.ndarray:
+    """The numbers of a column, float64 [n], however they are written; NaN where there is none, and throughout one of texts."""
+    column = _column("", list(cells))
+    return np.where(column.empty | (column.kind == "text"), np.nan, column.values)
+
+
 def notice_edge_columns(
     rules: EdgeColumnRules,
     features: sp.csr_array,
     adjacency: sp.csr_array,
     names: Sequence[str],
-    listed: Sequence[tuple[str, np.ndarray, np.ndarray]] = (),
+    listed: Iterable[tuple[str, np.ndarray, np.ndarray]] = (),
 ) -> tuple[bool, tuple[str, ...]]:
     """(whether features were computed from edges, remarks for the provenance).
 
@@ -417,7 +423,7 @@ def _counts_of_lines(said: str, one: np.ndarray, two: np.ndarray, n: int) -> Ite
 def _columns_like_edges(
     features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str], counts: Iterable[tuple[str, np.ndarray]] = ()
 ) -> dict[str, str]:
-    """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns. counts: further measures."""
+    """Column → what of the edges it goes along with. features: CSR [n, d]. names: of d columns. counts: further measures."""
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)
     filled = np.diff(by_column.indptr)

@@ -6,6 +6,7 @@ The words hold exact counts: they are for the eyes of the data's holder alone.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import math
 import re
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.base import adjacencies
@@ -51,6 +53,7 @@ _SHOWN = 24  # columns, and classes, that the words list
 _MOST_PARTS = 50  # values of a column, each of which may stand for a class; of more, the commonest stands beside all others
 _TOLD = 0.9  # of the people whom naming the largest class gets wrong: a column that tells so many is remarked
 _BY_CHANCE = 1e-6  # below this chance, everybody who has a value being of one class is no chance
+_CLASSES_CUT = 4  # classes that are looked for between two cuts
 _NEARLY_ALL = 0.9  # share of all pairs of people
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
@@ -159,7 +162,7 @@ def of_roles(
     labels = OwnLabels(np.full(n, -1, dtype=np.int64), (), ())
     labels = labels if known is None else own_columns.read_own_labels(known.texts, where)
     matrix, cleaned = _as_narrow(read.matrix), adjacencies.undirected_adjacency(one, two, n)
-    listed = [("lines of ties", one, two), *_lines_of_a_kind(roles)]
+    listed = itertools.chain([("lines of ties", one, two)], _lines_of_a_kind(roles))
     from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names, listed)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
@@ -202,8 +205,8 @@ def _lines_of_a_kind(roles: Roles) -> Iterator[tuple[str, np.ndarray, np.ndarray
     """All lines, and those of each kind that a column of few values tells, each with the people at their two ends."""
     yield "all lines", roles.one, roles.two
     for column in (name for name in roles.ties.names if name not in roles.ends):
-        kinds, number = np.unique(np.array(roles.ties.texts(column), dtype=object), return_inverse=True)
-        for place, kind in enumerate(kinds if 1 < kinds.size <= _MOST_NUMBERS else ()):
+        number, kinds = pd.factorize(np.array(roles.ties.texts(column), dtype=object))
+        for place, kind in enumerate(kinds if 1 < len(kinds) <= _MOST_NUMBERS else ()):
             own = number == place
             yield f"lines of the {column} {kind or '(empty)'}", roles.one[own], roles.two[own]
 
@@ -767,7 +770,40 @@ def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> lis
     count, (one, most) = filled.total(), (filled.most_common(1) or [("", 0)])[0]
     if _FEWEST <= count < known and most == count and count * math.log(classes[one] / known) < math.log(_BY_CHANCE):
         return [f"column {column} has a value for {count:,} people, all of the class {one}, {WRITTEN_AFTER}"]
-    return []
+    told = _told_by_size(cells, label.texts) if many else 0
+    return [f"column {column}, cut at one or two numbers, tells the label of {told:,} of {known:,} people, {WRITTEN_AFTER}"] * (
+        told > 0
+    )
+
+
+def _told_by_size(cells: Sequence[str], texts: Sequence[str | None]) -> int:
+    """Of how many people a column of numbers, cut at one or two of them, tells the label; 0 where that may be chance.
+
+    Those without a number are a part of their own.
+    """
+    known = np.array([text is not None for text in texts])
+    values = own_columns.numbers_in(cells)[known]
+    number, names = pd.factorize(np.array([text for text in texts if text is not None], dtype=object))
+    classes, wrong = np.bincount(number), 0
+    n, least = values.size, int(values.size - classes.max())
+    there = ~np.isnan(values)
+    commonest = np.argsort(-classes, kind="stable")[:_CLASSES_CUT]
+    parts, place = np.unique(values[there], return_inverse=True)
+    if parts.size < 3:
+        return 0
+    counts = np.stack([np.bincount(place[number[there] == one], minlength=parts.size) for one in commonest], axis=1)
+    below = np.concatenate([np.zeros((1, commonest.size), dtype=np.int64), counts.cumsum(axis=0)])  # of each class, up to a cut
+    best = below.max(axis=1)  # people up to here who are told by no cut, then by one, then by two
+    for _ in range(2):
+        best = (below + np.maximum.accumulate(best[:, None] - below, axis=0)).max(axis=1)
+    wrong = n - int(best[-1]) - int(np.bincount(number[~there], minlength=1).max())
+    if wrong > (1 - _TOLD) * least:
+        return 0
+    # ways to deal classes that two cuts and so many errors fit, over all ways: an upper bound of the chance
+    fitting = 2 * math.log(parts.size + 1) + 3 * math.log(len(names)) + (wrong + 1) * math.log(2 * len(names))
+    fitting += math.lgamma(n + 1) - math.lgamma(wrong + 1) - math.lgamma(n - wrong + 1)
+    every = math.lgamma(n + 1) - math.lgamma(least + 1) - math.lgamma(n - least + 1)
+    return n - wrong if fitting - every < math.log(_BY_CHANCE) else 0
 
 
 def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:
