@@ -29,6 +29,7 @@ from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
 from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
+    ROWS_OF_ONE,
     SOME_NO_TIES,
     WRITTEN_AFTER,
     Graph,
@@ -54,6 +55,7 @@ _MOST_PARTS = 50  # values of a column, each of which may stand for a class; of 
 _TOLD = 0.9  # of the people whom naming the largest class gets wrong: a column that tells so many is remarked
 _BY_CHANCE = 1e-6  # below this chance, everybody who has a value being of one class is no chance
 _CLASSES_CUT = 4  # classes that are looked for between two cuts
+_ROWS_OF_ONE = 5  # at most, on average, of one person or household
 _NEARLY_ALL = 0.9  # share of all pairs of people
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
@@ -214,12 +216,15 @@ def _lines_of_a_kind(roles: Roles) -> Iterator[tuple[str, np.ndarray, np.ndarray
 def _tells_ties_apart(column: str, roles: Roles) -> str:
     """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
     cells = Counter(roles.ties.texts(column))
+    below = sum(count for cell, count in cells.items() if cell.startswith("-") and csv_number(cell) < 0)
     ended = says("ended", column)
     said = says("status", column)
     if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
         told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
     elif ended and 0 < cells[""] < cells.total():
         told = f"filled in {cells.total() - cells['']:,} of {cells.total():,} lines"
+    elif says("sign", column) and 0 < below < cells.total():
+        told = f"below 0 in {below:,} of {cells.total():,} lines"
     else:
         return ""
     return f"column {column!r} of {roles.ties.title} tells ties apart ({told}), {SOME_NO_TIES}"
@@ -699,6 +704,8 @@ def _columns_of(
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
+            if not told and column not in rules.bounds and (told := _names_who(column, cells, table.headed)):
+                roles.remarks.append(f"column {column!r} {told}: {ROWS_OF_ONE}")
             if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
                 continue
@@ -883,6 +890,17 @@ def _matrix_of(holder: Holder, n: int, seen: set[str], rules: ReadRules) -> OwnC
                 wide[:, place] = own_columns.scaled_to_bounds(wide[:, place], rules.bounds[name], where)
         matrix = sp.csr_array(wide)
     return OwnColumns(matrix, names, False, bounded, table=(row,))
+
+
+def _names_who(column: str, cells: Sequence[str], headed: bool) -> str:
+    """Why a column is the name of whom several rows are of; "" where it is not: called so, and each value is of a few rows."""
+    there = [cell for cell in cells if cell]
+    different = len(set(there))
+    if not headed or different < _FEWEST or different == len(there) or different * _ROWS_OF_ONE < len(there):
+        return ""
+    if not says("someone", column) or any(math.isfinite(n := csv_number(cell)) and not n.is_integer() for cell in there):
+        return ""
+    return f"names {different:,} for {len(there):,} rows"
 
 
 def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: ReadRules, headed: bool) -> str:
