@@ -405,12 +405,12 @@ def notice_edge_columns(
     """
     if rules.from_edges is False:
         return False, ()
-    counts = (one for said, *ends in listed for one in _counts_of_lines(said, *ends, adjacency.shape[0]))
+    counts = (told for what, one, two in listed for told in _counts_of_lines(what, one, two, adjacency.shape[0]))
     same = _columns_like_edges(features, adjacency, names, counts)
     if not same:
         return bool(rules.from_edges), ()
-    listed = ", ".join(f"{name} ({what})" for name, what in same.items())
-    said = f"columns that go along with the edges: {listed}, taken as computed from them (else: from_edges: false)"
+    found = ", ".join(f"{name} ({what})" for name, what in same.items())
+    said = f"columns that go along with the edges: {found}, taken as computed from them (else: from_edges: false)"
     return True, (said,)
 
 

@@ -48,6 +48,8 @@ _FEWEST = 10  # people from which on a column of which each cell is another one 
 _RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
 _CODE = re.compile(r"-9{1,5}|-[678]|-9{1,3}[678]")  # by which surveys say why somebody gave no answer
+_NO_ANSWER = re.compile(r"[89]|([789])\1+|9+[78]")  # of answers that are all smaller by far
+_SEVERAL = 3  # people from which on such a number is no slip, or somebody's own
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _MOST_DEGREE = 5  # of rows of graphs, degrees from here on share a column
 _SHOWN = 24  # columns, and classes, that the words list
@@ -744,12 +746,31 @@ def _columns_of(
 
 
 def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
-    """A remark where numbers below 0 are such as surveys write for no answer, and nothing else is below 0."""
-    below = {cell for cell in set(cells) if cell and cell.startswith("-")}
-    if not below or not all(map(_CODE.fullmatch, below)):
+    """A remark where numbers are such as surveys write for no answer: below 0 with nothing else, or far above all others."""
+    counts = Counter(cell for cell in cells if cell)
+    below = sorted(cell for cell in counts if cell.startswith("-"))
+    codes = below if all(map(_CODE.fullmatch, below)) else []
+    codes += _far_above({cell: count for cell, count in counts.items() if cell not in codes})
+    if not codes:
         return []
-    listed = ", ".join(sorted(below))
-    return [f"{listed} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"]
+    return [
+        f"{', '.join(codes)} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"
+    ]
+
+
+def _far_above(counts: Mapping[str, int]) -> list[str]:
+    """The 9 of answers from 1 to 5, or the 99 of numbers below a third of it, that several people have; nothing elsewhere."""
+    numbers = {own_label_text(cell) or "": count for cell, count in counts.items()}
+    if len(numbers) < 3 or not all(one.isascii() and one.isdigit() and len(one) < 9 for one in numbers):
+        return []
+    width = max(map(len, numbers))
+    codes = sorted((one for one in numbers if len(one) == width and _NO_ANSWER.fullmatch(one)), key=int)
+    others = {int(one) for one in numbers if one not in codes}
+    if not codes or len(others) < 2 or sum(numbers[one] for one in codes) < _SEVERAL:
+        return []
+    most, least = max(others), min(others)
+    scale = width == 1 and least <= 1 and len(others) == most - least + 1 and most <= int(codes[0]) - 3
+    return codes if scale or (width > 1 and 3 * most < int(codes[0])) else []
 
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
