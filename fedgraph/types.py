@@ -18,6 +18,7 @@ from fedgraph.errors import DataError
 
 _Source = Literal["real", "synthetic", "embedded", "own"]
 WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
+ROWS_OF_ONE = "is it the person? Then several rows are one person, and ε protects a row"
 SOME_NO_TIES = "and all are read: leave out lines that are no tie"
 
 
@@ -33,8 +34,8 @@ class GraphProvenance:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What ``detail`` says of columns that tell the label: to be looked at before any number is believed."""
-        return tuple(said for said in self.detail.split("; ") if said.endswith((WRITTEN_AFTER, SOME_NO_TIES)))
+        """What ``detail`` says of labels, ties and people that is to be looked at before any number is believed."""
+        return tuple(said for said in self.detail.split("; ") if said.endswith((WRITTEN_AFTER, SOME_NO_TIES, ROWS_OF_ONE)))
 
     @property
     def outward(self) -> GraphProvenance:

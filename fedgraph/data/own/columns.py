@@ -16,8 +16,8 @@ where all commas may be decimal ones. Kinds follow from everybody's cells and ar
 A column that was computed from edges, such as a degree or a PageRank, tells of other people's ties: a node that leaves changes
 the rows of its neighbours. At node level methods then rest on the assumption ``features-from-edges``; where edges alone are
 private, rows take as public all that features say of them, whatever was found. A column counts as computed where its
-values, or their order, go along with the degree, the clustering coefficient, PageRank or the eigenvector centrality. The user
-may contradict (``from_edges: false``).
+values, or their order, go along with the degree, the clustering coefficient, PageRank, the eigenvector centrality, or how many
+lines of ties begin or end there. The user may contradict (``from_edges: false``).
 """
 
 from __future__ import annotations
@@ -386,22 +386,44 @@ def kind_of(cells: Sequence[str]) -> Literal["yes/no", "number", "date", "text"]
     return "date" if column.how == "date" else column.kind
 
 
+def numbers_in(cells: Sequence[str]) -> np.ndarray:
+    """The numbers of a column, float64 [n], however they are written; NaN where there is none, and throughout one of texts."""
+    column = _column("", list(cells))
+    return np.where(column.empty | (column.kind == "text"), np.nan, column.values)
+
+
 def notice_edge_columns(
-    rules: EdgeColumnRules, features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]
+    rules: EdgeColumnRules,
+    features: sp.csr_array,
+    adjacency: sp.csr_array,
+    names: Sequence[str],
+    listed: Iterable[tuple[str, np.ndarray, np.ndarray]] = (),
 ) -> tuple[bool, tuple[str, ...]]:
-    """(whether features were computed from edges, remarks for the provenance)."""
+    """(whether features were computed from edges, remarks for the provenance).
+
+    listed: what lines of ties are called, and the people at their two ends, int64 [m] each, with lines that stand there twice.
+    """
     if rules.from_edges is False:
         return False, ()
-    same = _columns_like_edges(features, adjacency, names)
+    counts = (told for what, one, two in listed for told in _counts_of_lines(what, one, two, adjacency.shape[0]))
+    same = _columns_like_edges(features, adjacency, names, counts)
     if not same:
         return bool(rules.from_edges), ()
-    listed = ", ".join(f"{name} ({what})" for name, what in same.items())
-    said = f"columns that go along with the edges: {listed}, taken as computed from them (else: from_edges: false)"
+    found = ", ".join(f"{name} ({what})" for name, what in same.items())
+    said = f"columns that go along with the edges: {found}, taken as computed from them (else: from_edges: false)"
     return True, (said,)
 
 
-def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
-    """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns."""
+def _counts_of_lines(said: str, one: np.ndarray, two: np.ndarray, n: int) -> Iterator[tuple[str, np.ndarray]]:
+    """How often each of n people stands at the first end of a line, at the second, and at either: float64 [n] each."""
+    begun, ended = (np.bincount(side, minlength=n).astype(float) for side in (one, two))
+    yield from ((f"{said} that begin there", begun), (f"{said} that end there", ended), (f"{said} in all", begun + ended))
+
+
+def _columns_like_edges(
+    features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str], counts: Iterable[tuple[str, np.ndarray]] = ()
+) -> dict[str, str]:
+    """Column → what of the edges it goes along with. features: CSR [n, d]. names: of d columns. counts: further measures."""
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)
     filled = np.diff(by_column.indptr)
@@ -409,7 +431,9 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     dense = {int(place): by_column[:, [place]].toarray().ravel() for place in able}
     dense = {place: values for place, values in dense.items() if np.unique(values).size > 2}
     measures = (
-        [(what, _ranked(values)) for what, values in _measures(adjacency, degrees) if np.ptp(values) > 0] if dense else []
+        [(what, _ranked(values)) for what, values in (*_measures(adjacency, degrees), *counts) if np.ptp(values) > 0]
+        if dense
+        else []
     )
     drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
     found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
@@ -419,7 +443,11 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     found |= dict.fromkeys(measured, "called as what a program computes of ties")
     found |= {name: "groups that a program makes of ties" for name in names if says("groups", name)}
     for place, column in ((place, _ranked(values)) for place, values in dense.items()):
-        likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
+        likeness, what = max(
+            ((round(_likeness(column, values), 6), what) for what, values in measures),
+            default=(0.0, ""),
+            key=lambda one: one[0],
+        )  # of equals the first
         found |= {names[place]: what} if likeness >= _ALIKE else {}
     return found
 

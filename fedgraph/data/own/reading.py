@@ -6,6 +6,7 @@ The words hold exact counts: they are for the eyes of the data's holder alone.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import math
 import re
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.base import adjacencies
@@ -23,10 +25,11 @@ from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, ReadingQuestion
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
 from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
+    ROWS_OF_ONE,
     SOME_NO_TIES,
     WRITTEN_AFTER,
     Graph,
@@ -45,12 +48,16 @@ _FEWEST = 10  # people from which on a column of which each cell is another one 
 _RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
 _CODE = re.compile(r"-9{1,5}|-[678]|-9{1,3}[678]")  # by which surveys say why somebody gave no answer
+_NO_ANSWER = re.compile(r"[89]|([789])\1+|9+[78]")  # of answers that are all smaller by far
+_SEVERAL = 3  # people from which on such a number is no slip, or somebody's own
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _MOST_DEGREE = 5  # of rows of graphs, degrees from here on share a column
 _SHOWN = 24  # columns, and classes, that the words list
 _MOST_PARTS = 50  # values of a column, each of which may stand for a class; of more, the commonest stands beside all others
 _TOLD = 0.9  # of the people whom naming the largest class gets wrong: a column that tells so many is remarked
 _BY_CHANCE = 1e-6  # below this chance, everybody who has a value being of one class is no chance
+_CLASSES_CUT = 4  # classes that are looked for between two cuts
+_ROWS_OF_ONE = 5  # at most, on average, of one person or household
 _NEARLY_ALL = 0.9  # share of all pairs of people
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
@@ -159,7 +166,8 @@ def of_roles(
     labels = OwnLabels(np.full(n, -1, dtype=np.int64), (), ())
     labels = labels if known is None else own_columns.read_own_labels(known.texts, where)
     matrix, cleaned = _as_narrow(read.matrix), adjacencies.undirected_adjacency(one, two, n)
-    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    listed = itertools.chain([("lines of ties", one, two)], _lines_of_a_kind(roles))
+    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names, listed)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
     for column in dict.fromkeys(c for h in roles.holders for c in h.table.names if owners_of is None and says("owner", c)):
@@ -197,15 +205,28 @@ def of_roles(
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told_of, read.spans)
 
 
+def _lines_of_a_kind(roles: Roles) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """All lines, and those of each kind that a column of few values tells, each with the people at their two ends."""
+    yield "all lines", roles.one, roles.two
+    for column in (name for name in roles.ties.names if name not in roles.ends):
+        number, kinds = pd.factorize(np.array(roles.ties.texts(column), dtype=object))
+        for place, kind in enumerate(kinds if 1 < len(kinds) <= _MOST_NUMBERS else ()):
+            own = number == place
+            yield f"lines of the {column} {kind or '(empty)'}", roles.one[own], roles.two[own]
+
+
 def _tells_ties_apart(column: str, roles: Roles) -> str:
     """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
     cells = Counter(roles.ties.texts(column))
+    below = sum(count for cell, count in cells.items() if cell.startswith("-") and csv_number(cell) < 0)
     ended = says("ended", column)
     said = says("status", column)
     if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
         told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
     elif ended and 0 < cells[""] < cells.total():
         told = f"filled in {cells.total() - cells['']:,} of {cells.total():,} lines"
+    elif says("sign", column) and 0 < below < cells.total():
+        told = f"below 0 in {below:,} of {cells.total():,} lines"
     else:
         return ""
     return f"column {column!r} of {roles.ties.title} tells ties apart ({told}), {SOME_NO_TIES}"
@@ -338,7 +359,9 @@ def of_collection(
         raise DataError(f"{where}: graph {names[owned.index('')]!r} has no owner, others have; allowed: all or none")
     n, owners = len(roles.ids), sorted(set(owned) - {""})
     cleaned, matrix = adjacencies.undirected_adjacency(roles.one, roles.two, n), adjacencies.feature_matrix(read.matrix)
-    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    from_edges, seen = own_columns.notice_edge_columns(
+        rules, matrix, cleaned.adjacency, read.names, [("lines of ties", roles.one, roles.two)]
+    )
     scales = own_columns.own_column_scales(matrix, read.names, read.bounded)
     known = np.arange(len(names)) if unlabelled else np.flatnonzero(labels.numbers >= 0)
     unused = [*unused, *dict.fromkeys(one for table in found.tables for one in table.unused)]
@@ -466,7 +489,8 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
             raise DataError(f"{said}. Keep the rows of one kind, and the ties between them")
     if rules.label:
         return _told_label(roles, every, rules.label, labelled)
-    every = [(h, column) for h, column in every if not says("groups", column) and column != _KIND]
+    drawn = {table.where: {_KIND, *drawn_columns(table)} for table in (h.table for h in roles.holders)}
+    every = [(h, column) for h, column in every if not says("groups", column) and column not in drawn[h.table.where]]
     if rules.label == "":
         return None
     told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]
@@ -668,6 +692,7 @@ def _columns_of(
             left_out += [(column, f"{_BESIDE} {table.title}") for column in others if column not in rules.drop]
             continue
         kept: dict[str, list[str]] = {}
+        drawn = drawn_columns(table) if table.headed else []
         for column in others:
             if column in rules.drop:
                 left_out.append((column, "as said (drop)"))
@@ -677,9 +702,12 @@ def _columns_of(
                 continue
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
+            told = "a program draws people so" if column in drawn and column not in rules.bounds else told
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
+            if not told and column not in rules.bounds and (told := _names_who(column, cells, table.headed)):
+                roles.remarks.append(f"column {column!r} {told}: {ROWS_OF_ONE}")
             if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
                 continue
@@ -718,12 +746,31 @@ def _columns_of(
 
 
 def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
-    """A remark where numbers below 0 are such as surveys write for no answer, and nothing else is below 0."""
-    below = {cell for cell in set(cells) if cell and cell.startswith("-")}
-    if not below or not all(map(_CODE.fullmatch, below)):
+    """A remark where numbers are such as surveys write for no answer: below 0 with nothing else, or far above all others."""
+    counts = Counter(cell for cell in cells if cell)
+    below = sorted(cell for cell in counts if cell.startswith("-"))
+    codes = below if all(map(_CODE.fullmatch, below)) else []
+    codes += _far_above({cell: count for cell, count in counts.items() if cell not in codes})
+    if not codes:
         return []
-    listed = ", ".join(sorted(below))
-    return [f"{listed} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"]
+    return [
+        f"{', '.join(codes)} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"
+    ]
+
+
+def _far_above(counts: Mapping[str, int]) -> list[str]:
+    """The 9 of answers from 1 to 5, or the 99 of numbers below a third of it, that several people have; nothing elsewhere."""
+    numbers = {own_label_text(cell) or "": count for cell, count in counts.items()}
+    if len(numbers) < 3 or not all(one.isascii() and one.isdigit() and len(one) < 9 for one in numbers):
+        return []
+    width = max(map(len, numbers))
+    codes = sorted((one for one in numbers if len(one) == width and _NO_ANSWER.fullmatch(one)), key=int)
+    others = {int(one) for one in numbers if one not in codes}
+    if not codes or len(others) < 2 or sum(numbers[one] for one in codes) < _SEVERAL:
+        return []
+    most, least = max(others), min(others)
+    scale = width == 1 and least <= 1 and len(others) == most - least + 1 and most <= int(codes[0]) - 3
+    return codes if scale or (width > 1 and 3 * most < int(codes[0])) else []
 
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
@@ -751,7 +798,40 @@ def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> lis
     count, (one, most) = filled.total(), (filled.most_common(1) or [("", 0)])[0]
     if _FEWEST <= count < known and most == count and count * math.log(classes[one] / known) < math.log(_BY_CHANCE):
         return [f"column {column} has a value for {count:,} people, all of the class {one}, {WRITTEN_AFTER}"]
-    return []
+    told = _told_by_size(cells, label.texts) if many else 0
+    return [f"column {column}, cut at one or two numbers, tells the label of {told:,} of {known:,} people, {WRITTEN_AFTER}"] * (
+        told > 0
+    )
+
+
+def _told_by_size(cells: Sequence[str], texts: Sequence[str | None]) -> int:
+    """Of how many people a column of numbers, cut at one or two of them, tells the label; 0 where that may be chance.
+
+    Those without a number are a part of their own.
+    """
+    known = np.array([text is not None for text in texts])
+    values = own_columns.numbers_in(cells)[known]
+    number, names = pd.factorize(np.array([text for text in texts if text is not None], dtype=object))
+    classes, wrong = np.bincount(number), 0
+    n, least = values.size, int(values.size - classes.max())
+    there = ~np.isnan(values)
+    commonest = np.argsort(-classes, kind="stable")[:_CLASSES_CUT]
+    parts, place = np.unique(values[there], return_inverse=True)
+    if parts.size < 3:
+        return 0
+    counts = np.stack([np.bincount(place[number[there] == one], minlength=parts.size) for one in commonest], axis=1)
+    below = np.concatenate([np.zeros((1, commonest.size), dtype=np.int64), counts.cumsum(axis=0)])  # of each class, up to a cut
+    best = below.max(axis=1)  # people up to here who are told by no cut, then by one, then by two
+    for _ in range(2):
+        best = (below + np.maximum.accumulate(best[:, None] - below, axis=0)).max(axis=1)
+    wrong = n - int(best[-1]) - int(np.bincount(number[~there], minlength=1).max())
+    if wrong > (1 - _TOLD) * least:
+        return 0
+    # ways to deal classes that two cuts and so many errors fit, over all ways: an upper bound of the chance
+    fitting = 2 * math.log(parts.size + 1) + 3 * math.log(len(names)) + (wrong + 1) * math.log(2 * len(names))
+    fitting += math.lgamma(n + 1) - math.lgamma(wrong + 1) - math.lgamma(n - wrong + 1)
+    every = math.lgamma(n + 1) - math.lgamma(least + 1) - math.lgamma(n - least + 1)
+    return n - wrong if fitting - every < math.log(_BY_CHANCE) else 0
 
 
 def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:
@@ -766,7 +846,8 @@ def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, 
 
 def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
     every = list(dict.fromkeys(one for h in roles.holders for one in (*h.table.names, *h.table.called) if one != h.id))
-    for key in (*rules.bounds, *(rules.drop if labelled else ())):
+    undrawn = [one for holder in roles.holders for one in holder.table.undrawn]
+    for key in (*rules.bounds, *(one for one in rules.drop if labelled and one not in undrawn)):
         if key not in every:
             raise DataError(f"{_places(roles)}: there is no column {key!r}; allowed: {', '.join(every[:40])}")
 
@@ -830,6 +911,17 @@ def _matrix_of(holder: Holder, n: int, seen: set[str], rules: ReadRules) -> OwnC
                 wide[:, place] = own_columns.scaled_to_bounds(wide[:, place], rules.bounds[name], where)
         matrix = sp.csr_array(wide)
     return OwnColumns(matrix, names, False, bounded, table=(row,))
+
+
+def _names_who(column: str, cells: Sequence[str], headed: bool) -> str:
+    """Why a column is the name of whom several rows are of; "" where it is not: called so, and each value is of a few rows."""
+    there = [cell for cell in cells if cell]
+    different = len(set(there))
+    if not headed or different < _FEWEST or different == len(there) or different * _ROWS_OF_ONE < len(there):
+        return ""
+    if not says("someone", column) or any(math.isfinite(n := csv_number(cell)) and not n.is_integer() for cell in there):
+        return ""
+    return f"names {different:,} for {len(there):,} rows"
 
 
 def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: ReadRules, headed: bool) -> str:

@@ -120,6 +120,7 @@ class Table:
         numbered: whether people have no other names than these numbers.
         paged: whether it is one page of what a service answers.
         refers: column → the table whose rows it names: where the database declares it; later, its title.
+        undrawn: columns that were left out because they say where and how a program draws people.
     """
 
     where: str
@@ -144,6 +145,7 @@ class Table:
     numbered: bool = False
     paged: bool = False
     refers: Mapping[str, str] = field(default_factory=dict)
+    undrawn: tuple[str, ...] = ()
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
     )  # found by ``roles``
@@ -1134,15 +1136,34 @@ _DRAWING = frozenset(
      "fixed", "style", "labelvisible"}
 )  # fmt: skip
 _PLACES = frozenset({"viz", "graphics", "position", "shape_type"})
+_CHANNEL = re.compile(r"|(25[0-5]|(2[0-4]|1\d|[1-9])?\d)(\.0+)?")  # of a colour
+_COLOUR = re.compile(r"#[0-9a-f]{3,8}|(rgba?\()?\d{1,3}(\s*,\s*[\d.]+){2,3}\)?", re.IGNORECASE)
+
+
+def drawn_columns(table: Table, by_format: bool = False) -> list[str]:
+    """Columns that say where and how a program draws people: it placed them by their ties, or coloured them by their class.
+
+    Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn.
+    """
+    called = {name.casefold(): name for name in table.names}
+    places = _PLACES if by_format else {"viz"}  # elsewhere a position is one that somebody holds
+    drawn = [name for name in table.names if re.split("[.:]", name)[0] in places]
+    channels = [called[one] for one in "rgb" if one in called]
+    drawn += channels if len(channels) == 3 and all(_CHANNEL.fullmatch(c) for n in channels for c in table.texts(n)) else []
+    for name in (called[one] for one in ("color", "colour") if one in called):
+        cells = list(filter(None, table.texts(name)))
+        drawn += [name] if cells and all(map(_COLOUR.fullmatch, cells)) else []
+    beside = [name for one, name in called.items() if one in _DRAWING and name not in drawn]
+    placed = {"x", "y"} <= called.keys() and (drawn or (by_format and len(beside) > 2))
+    return drawn + (beside if placed else [])
 
 
 def _undrawn(table: Table) -> Table:
-    """Without columns that say where and how a program drew people: it placed them by their ties. A remark names them."""
-    drawn = [name for name in table.names if name.split(".")[0] in _PLACES]
-    beside = [name for name in table.names if name.casefold() in _DRAWING]
-    drawn += beside if {"x", "y"} <= {name.casefold() for name in beside} and len([*beside, *drawn]) > 2 else []
+    """Without what a format says of a drawing. A remark names it."""
+    drawn = drawn_columns(table, by_format=True)
     said = f"where and how {table.title} draws people is not read ({', '.join(drawn)})"
-    return replace(table, frame=table.frame.drop(columns=drawn), remarks=[*table.remarks, *([said] if drawn else [])])
+    remarks = [*table.remarks, *([said] if drawn else [])]
+    return replace(table, frame=table.frame.drop(columns=drawn), remarks=remarks, undrawn=tuple(drawn))
 
 
 def _networkx(read: Callable[[ModuleType], nx.Graph], where: str, what: str) -> list[Table]:
@@ -1663,7 +1684,7 @@ def network_tables(graph: nx.Graph, where: str) -> list[Table]:
     names = dict.fromkeys(key for row in rows for key in row)
     matrix, called = None, tuple[str, ...]()
     vectors = [row["x"] for row in rows if row.get("x") is not None]
-    if vectors and not isinstance(vectors[0], (str, bytes)):
+    if vectors and not isinstance(vectors[0], (str, bytes, int, float, np.number)):
         if len(vectors) < len(rows):
             lacking = next(node for node, row in zip(ids, rows, strict=True) if row.get("x") is None)
             raise DataError(f"{where}: node {lacking!r} has no attribute 'x', others have; allowed: all nodes or none")

@@ -18,10 +18,14 @@ _WANTED = (
     r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
     r"party|subject|topic|field|risk|group|categor|label|class|target"
 )
+_SOMEONE = (
+    r"\w*(customer|client|person|people|member|user|patient|household|family|account|holder|employee|student|pupil|subscriber|"
+    r"citizen|kunden?|haushalts?|personal|personen|patienten)"
+)
 _SURE = r"label|labels|y|class|classes|target|mltarget"
 Kind = Literal[
     "ties", "people", "parts", "facts", "things", "others", "wanted", "listed", "owner", "label", "head", "weight", "mask",
-    "status", "ended", "apart", "groups", "measure", "perhaps a measure",
+    "status", "ended", "sign", "someone", "apart", "groups", "measure", "perhaps a measure",
 ]  # fmt: skip
 # Of files, as they are called
 _FILES: dict[Kind, str] = {
@@ -48,7 +52,11 @@ _PLAIN: dict[Kind, str] = {
     "weight": r"^(weights?|edgeweight|strength|0)$",  # of a tie: 0 is none
     "mask": r"^(train|val|valid|validation|test)(ing)?mask$",
     "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type",
-    "ended": r"deleted|removed|ended|closed|blocked|revoked|cancel",
+    "ended": r"deleted|removed|ended|closed|blocked|revoked|cancel|until$|unfollow|unfriend|terminat|expire|"
+    r"^(valid|active)to$|^end(date|time|at|on)?$",
+    "sign": r"rating|score|sign|trust|opinion|sentiment|valence|weight",  # of a tie: below 0 it may be none
+    # who stands behind several rows: a person, or a household
+    "someone": rf"^({_SOMEONE})(id|no|nr|num|number|key|ref)$|^household$",
     "apart": r"time|date|url|link|href",  # of two columns that are no ends
 }
 # What Gephi, Cytoscape and others make of ties; of the short names one alone may be a fact of people, such as a degree of 3

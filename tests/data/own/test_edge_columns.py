@@ -69,3 +69,34 @@ def test_a_folder_of_tables_says_so_too(tmp_path: Path) -> None:
         graph = data.load("own/csv", path=tmp_path, parameters=parameters)
         assert isinstance(graph, Graph)
         assert graph.features_from_edges == found
+
+
+KINDS = np.array(["follow", "like", "block"])
+LINES = np.random.default_rng(4).integers(0, 60, (600, 2))  # some twice, and some in both directions
+LINES = np.concatenate([LINES, LINES[:150]])
+KIND = KINDS[np.random.default_rng(5).integers(0, 3, len(LINES))]
+FOLLOWS = LINES[KIND == "follow"]
+
+
+@pytest.mark.parametrize(
+    ("column", "rules", "what"),
+    [
+        (np.bincount(LINES[:, 1], minlength=60), {}, "end there"),
+        (np.bincount(LINES[:, 0], minlength=60), {}, "begin there"),
+        (np.bincount(LINES.ravel(), minlength=60), {}, "in all"),
+        (np.bincount(FOLLOWS[:, 1], minlength=60), {}, "lines of the kind follow that end there"),
+        (np.bincount(FOLLOWS[:, 1], minlength=60), {"kind": "kind", "kinds": ["follow"]}, "end there"),
+        (np.bincount(LINES[:, 1], minlength=60), {"kind": "kind", "kinds": ["follow"]}, "all lines that end there"),
+        (np.random.default_rng(6).permutation(np.bincount(LINES[:, 1], minlength=60)), {}, ""),
+    ],
+)
+def test_counts_of_lines_at_either_end_are_computed_from_ties(
+    column: np.ndarray, rules: dict[str, object], what: str, tmp_path: Path
+) -> None:
+    people = "".join(f"{k},{column[k]},{'ab'[k % 2]}\n" for k in range(60))
+    (tmp_path / "people.csv").write_text(f"id,followers,team\n{people}")
+    lines = "".join(f"{a},{b},{kind}\n" for (a, b), kind in zip(LINES, KIND, strict=True))
+    (tmp_path / "ties.csv").write_text(f"source,target,kind\n{lines}")
+    reading = read(tmp_path, label="team", columns=rules)
+    assert reading.graph.features_from_edges == bool(what)  # type: ignore[union-attr]
+    assert not what or f"{what}), taken as computed from them" in reading.says

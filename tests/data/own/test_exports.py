@@ -163,6 +163,42 @@ def test_codes_for_no_answer_are_named(tmp_path: Path) -> None:
     assert "of balance may stand" not in says
 
 
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        ([14, 15, 16, 17, 99], "99"),
+        ([0, 3, 5, 7, 98, 99], "98, 99"),
+        ([*range(20, 90), 999], "999"),
+        ([1, 2, 3, 4, 5, 9], "9"),
+        ([0, 1, 9], "9"),
+        ([1, 2, 3, 4, 8, 9], "8, 9"),
+        ([1, 2, -9, 9], "-9, 9"),
+        ([*range(10)], ""),
+        ([1, 2, 3, 4, 5, 6, 9], "9"),
+        ([0, 2, 3, 7, 9], ""),  # how often
+        ([*range(20, 100, 7), 99], ""),
+        ([50, 60, 99], ""),
+        ([0, 1, 99.5], ""),
+        ([10, 20, 100], ""),
+    ],
+)
+def test_numbers_far_above_the_others_may_be_codes(cells: list[float], codes: str, tmp_path: Path) -> None:
+    people = "".join(f"p{k},{cells[k % len(cells)]},{'xy'[k % 2]}\n" for k in range(240))
+    (tmp_path / "people.csv").write_text(f"id,answer,team\n{people}", encoding="utf-8")
+    ties = "".join(f"p{k},p{(k + 1) % 240}\n" for k in range(240))
+    (tmp_path / "ties.csv").write_text(f"source,target\n{ties}", encoding="utf-8")
+    says = read(tmp_path, label="team").says
+    assert ("may stand for no answer" in says) == bool(codes)
+    assert f"{codes} of answer may stand" in says or not codes
+
+
+def test_a_number_far_above_of_one_person_is_that_persons_own(tmp_path: Path) -> None:
+    people = "".join(f"p{k},{99 if k == 3 else k % 8},{'xy'[k % 2]}\n" for k in range(40))
+    (tmp_path / "people.csv").write_text(f"id,friends,team\n{people}", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"p{k},p{(k + 1) % 40}\n" for k in range(40)))
+    assert "no answer" not in read(tmp_path, label="team").says
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "ties.csv").write_bytes("".join(["source;target\n", *(f"ä{a};ä{b}\n" for a, b in PAIRS)]).encode(encoding))
@@ -497,12 +533,12 @@ def test_two_pairs_of_columns_that_name_both_ends_are_asked_about(tmp_path: Path
 def test_numbers_of_whoever_one_answers_to_are_ties_where_their_column_is_called_so(tmp_path: Path) -> None:
     people = pd.DataFrame({"emp_no": range(1000, 1000 + N), "group": GROUPS * (N // 2)})
     people["manager_emp_no"] = ["", *(1000 + k // 2 for k in range(1, N))]
-    people["household"] = [1000 + k // 2 for k in range(N)]  # numbers that happen to be ids
+    people["desk"] = [1000 + k // 2 for k in range(N)]  # numbers that happen to be ids
     people.to_csv(tmp_path / "staff.csv", index=False)
     reading = read(tmp_path, label="group")
     assert ties_of(reading) == {frozenset((str(1000 + k), str(1000 + k // 2))) for k in range(1, N)}
     assert isinstance(reading.graph, Graph)
-    assert reading.graph.names.columns == ("household",)
+    assert reading.graph.names.columns == ("desk",)
 
 
 def test_two_columns_of_ids_that_lost_their_zeros_are_ties(tmp_path: Path) -> None:

@@ -287,3 +287,32 @@ def test_what_a_program_computed_of_ties_is_known_by_its_name(columns: list[str]
     graph = read((people, pd.DataFrame(PAIRS, columns=["source", "target"])), label="group").graph
     assert isinstance(graph, Graph)
     assert graph.features_from_edges is from_ties
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "someone"),
+    [
+        ("customer_no", lambda k: 500_000 + k * 7 % 23, True),
+        ("household_id", lambda k: 9_000 + k // 2, True),
+        ("Household", lambda k: f"H{k // 2}", True),
+        ("KundenNr", lambda k: f"K-{k // 3}", True),
+        ("household", lambda k: 1 + k % 6, False),  # how many live there
+        ("user_no", lambda k: 100 + k % 2, False),
+        ("customers", lambda k: k % 17, False),
+        ("client_score_no", lambda k: k / 3, False),
+    ],
+)
+def test_who_has_several_rows_is_asked_after_and_is_no_number(
+    column: str, cell: Callable[[int], object], someone: bool, tmp_path: Path
+) -> None:
+    rows = "".join(f"a{k},{cell(k)},{20 + k % 9},{'xy'[k % 2]}\n" for k in range(60))
+    (tmp_path / "accounts.csv").write_text(f"account,{column},age,fraud\n{rows}", encoding="utf-8")
+    ties = "".join(f"a{k},a{(k + 1) % 60}\n" for k in range(60))
+    (tmp_path / "payments.csv").write_text(f"payer,payee\n{ties}", encoding="utf-8")
+    found = read(tmp_path, label="fraud")
+    told = [doubt for doubt in found.graph.provenance.doubts if doubt.endswith("and ε protects a row")]
+    different = len({cell(k) for k in range(60)})
+    asked = f"column {column!r} names {different} for 60 rows: is it the person? Then several rows are one person"
+    assert [one.startswith(asked) for one in told] == [True] * someone
+    assert isinstance(found.graph, Graph)
+    assert found.graph.names.columns == ("age",) or not someone
