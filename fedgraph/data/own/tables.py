@@ -71,7 +71,7 @@ _KINDS = frozenset(
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
-_TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
+TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|[Σ∑]|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
 
 
 class ReadingQuestion(DataError):
@@ -769,7 +769,7 @@ def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
         return None
     few = _of_rows([(k + 1 + skipped, [own[k] for own in cells]) for k in (*range(_SAMPLE + 1), count - 1)], where, faults)
     last = next((own[-1] for own in cells if own[-1]), "")
-    if faults.count or few.remarks or len(few.names) != len(cells) or _TOTAL.fullmatch(last.rstrip(": ")):
+    if faults.count or few.remarks or len(few.names) != len(cells) or TOTAL.fullmatch(last.rstrip(": ")):
         return None
     frame = pd.DataFrame({name: own[few.headed :] for name, own in zip(few.names, cells, strict=True)}, dtype=object)
     return replace(few, frame=frame, lines=np.arange(few.headed, count, dtype=np.int64) + 1 + skipped)
@@ -794,7 +794,7 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
         body = [(number, cells) for number, cells in body if cells != head]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
-        width -= bool(width == len(head) and _TOTAL.fullmatch(head[-1]))
+        width -= bool(width == len(head) and TOTAL.fullmatch(head[-1]))
         head, body = head[:width], [(number, cells[:width]) for number, cells in body[:-1]]
     if headed:
         typed = [_TYPED.match(cell) for cell in head]
@@ -825,7 +825,7 @@ def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
     """
     (_, cells), others = body[-1], [own for _, own in body[:-1]]
     name, *filled = [*filter(None, cells), ""]
-    if not _TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
+    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
         return False
     columns = zip(map(csv_number, cells), zip(*others, strict=False), strict=False)
     sums = [(one, math.fsum(csv_number(cell) for cell in own if cell)) for one, own in columns if not math.isnan(one)]
