@@ -18,10 +18,10 @@ import networkx as nx
 import pandas as pd
 
 from fedgraph.data.base import npz, validate_data_parameters
-from fedgraph.data.own import collections, federation, reading, tables
+from fedgraph.data.own import collections, federation, lakes, reading, tables
 from fedgraph.data.own.columns import ReadRules
 from fedgraph.data.own.reading import Reading
-from fedgraph.data.own.tables import Gathered
+from fedgraph.data.own.tables import Gathered, ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
@@ -134,10 +134,11 @@ def _are_graphs(given: Sequence[object]) -> bool:
 def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
     beside: dict[str, str] = {}
     if path.is_dir():
-        if collections.is_graph_folder(path):
+        kept = lakes.kept_by(path)
+        if not kept and collections.is_graph_folder(path):
             return collections.read(path, rules)
         inside = sorted(one for one in path.iterdir() if not one.name.startswith((".", "__")))
-        folders = [one for one in inside if one.is_dir() and not tables.is_in_parts(one)]
+        folders = [one for one in inside if one.is_dir() and not lakes.is_in_parts(one) and not kept]
         files = [one.name for one in inside if one.is_file() and not tables.is_note(one.name)]
         names = {one.name for one in folders}
         if "raw" in names and names <= {"raw", "split", "mapping", "processed"}:  # as OGB, and PyG, keep a graph
@@ -159,7 +160,14 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
         listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())
         raise DataError(f"{path}: no table was found ({listed or 'the folder is empty'}); allowed: {tables.FORMATS}")
     stem = path.resolve().name.split(".")[0] or "people"
-    return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
+    try:
+        return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
+    except ReadingQuestion:
+        raise
+    except (DataError, ScenarioError) as error:
+        if not (closed := [one for one in found.aside if one.endswith("/") and one not in beside]):
+            raise
+        raise type(error)(f"{error} (not looked into: {', '.join(closed[:8])})") from error
 
 
 def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:

@@ -30,7 +30,7 @@ from fedgraph.data.own.relations import (
     related,
     several_ties,
 )
-from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, spread
+from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, spread
 from fedgraph.data.own.words import (
     NOTHING,
     SIDES,
@@ -60,6 +60,8 @@ _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in
 _PLAIN = (("source", "target"), ("from", "to"))
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
+_FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
+_NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -175,10 +177,25 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
         kept &= ~nothing
+    remarks += _named_by_most(ids, one[kept], two[kept])
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
     return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, remarks)
+
+
+def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list[str]:
+    """A question about one whom very many people name, far more than anybody else, and who hardly names others."""
+    n = len(ids)
+    pairs = np.unique(np.column_stack([one, two])[one != two], axis=0)
+    named, names = (np.bincount(pairs[:, side], minlength=n) for side in (1, 0))
+    first = int(named.argmax()) if n >= _FEWEST_ASKED else 0
+    if n < _FEWEST_ASKED or named[first] < n / (4 if _NOBODY.fullmatch(ids[first]) else 2):
+        return []
+    if named[first] < 3 * np.partition(named, -2)[-2] or names[first] > named[first] / 2:
+        return []
+    said = f"{ids[first]!r} is named by {named[first]:,} of {n:,} people, and nobody else by more than a third as many"
+    return [f"{said}: does it stand for nobody? If so, empty these cells, or leave out these lines"]
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
@@ -558,7 +575,7 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     """An adjacency matrix, whose columns are called as its rows are, as a table of ties and one of people; else the table."""
-    whole, table = table, _numbered_head(table)
+    whole, table = table, _without_sums(_numbered_head(table))
     names, n = table.names, len(table.frame)
     if table.matrix is not None or n < 2 or len(names) < n or (not table.headed and len(names) > n):
         return [whole]
@@ -634,6 +651,34 @@ def _require_answers(table: Table, weights: np.ndarray) -> None:
             f"{table.where}: {counted(silent, 'row')} of this matrix hold nothing but {code:g}, and no other cell is above "
             f"{others:g}: does {code:g} stand for no answer? Allowed: empty cells there, or another number if it is a weight"
         )
+
+
+def _without_sums(table: Table) -> Table:
+    """Without sums at the edges of a matrix of people, and what is written below it; other tables as they are.
+
+    Whoever is called Suma, and has a row and a column, is a person, unless these add up what the others hold.
+    """
+    names, ids = table.names, table.ids(table.names[0]) if table.names else []
+    if not table.headed or table.matrix is not None or len(names) <= 3 or len(ids) <= 3:
+        return table
+    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) else names
+    people, rows, below = set(map(id_text, kept[1:])), len(ids), list[str]()
+    while rows > 3 and ids[rows - 1] not in people:
+        rows -= 1
+        filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
+        if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+            return table
+        below.append(ids[rows])
+    if (kept is names and not below) or set(ids[:rows]) != people or len(people) != rows:
+        return table
+    if kept is not names:
+        numbers = [[0.0 if np.isnan(one := csv_number(cell)) else one for cell in table.texts(name)] for name in names[1:]]
+        if not np.allclose(np.sum(numbers[:-1], axis=0)[:rows], numbers[-1][:rows]):
+            return table
+        below.append(names[-1])
+    listed = ", ".join(repr(one[:40].replace(";", ",")) for one in dict.fromkeys(below) if one)
+    remark = f"{table.title} is a matrix of {rows:,} people: what stands beside them is nobody, and left out ({listed})"
+    return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
 def _numbered_head(table: Table) -> Table:

@@ -32,7 +32,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
-from fedgraph.data.own import replies
+from fedgraph.data.own import lakes, replies
 from fedgraph.data.own.columns import csv_number
 from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
@@ -71,7 +71,7 @@ _KINDS = frozenset(
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
-_TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
+TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|[Σ∑]|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
 
 
 class ReadingQuestion(DataError):
@@ -263,15 +263,17 @@ def gather_files(path: Path) -> Gathered:
         raise DataError(f"{path}: there is no such file or folder; allowed: a file with a graph, or a folder of tables")
     found, single = Gathered(), not path.is_dir()
     raw = RawFiles(path.parent if single else path)
+    if not single and lakes.kept_by(path):
+        _read_parts(path, raw, found)
+        found.checksums = raw.checksums
+        return found
     names = [path.name] if single else sorted(one.name for one in path.iterdir() if one.is_file())
     _read_files({name: partial(raw.read, name) for name in names}, str(raw.folder), single, found)
     found.checksums = raw.checksums
     inside = [] if single else sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
-    for folder in (one for one in inside if is_in_parts(one)):
-        parts = sorted(one.name for one in folder.iterdir() if one.name.startswith("part-"))
-        _read_files({name: partial(raw.read, f"{folder.name}/{name}") for name in parts}, str(folder), False, found)
-        found.tables[-1:] = [replace(one, where=str(folder)) for one in found.tables[-1:]]
-    found.aside |= {f"{one.name}/": "a folder, which is not looked into" for one in inside if not is_in_parts(one)}
+    for folder in (one for one in inside if lakes.is_in_parts(one)):
+        _read_parts(folder, raw, found)
+    found.aside |= {f"{one.name}/": "a folder, which is not looked into" for one in inside if not lakes.is_in_parts(one)}
     if single and not found.tables:
         found.faults.refuse()
         said = found.aside.get(path.name, "holds no table")
@@ -332,10 +334,49 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         whole[0].headed = True
 
 
-def is_in_parts(folder: Path) -> bool:
-    """Whether a folder is one table in parts, as Spark writes it."""
-    inside = [one.name for one in folder.iterdir() if not one.name.startswith((".", "_"))]
-    return bool(inside) and all(re.match(r"part-\d+.*\.\w+$", name) for name in inside)
+def _read_parts(folder: Path, raw: RawFiles, found: Gathered) -> None:
+    """Adds the one table that a folder holds in parts, without files that its log removed.
+
+    Raises:
+        DataError: what is there at present cannot be told, or the parts are not of one table.
+    """
+    parts, remarks = lakes.parts_of(folder)
+    own: list[Table] = []
+    for part in parts:
+        inside, name = Gathered(), (folder / part.name).relative_to(raw.folder).as_posix()
+        _read_files({part.name: partial(raw.read, name)}, str(folder), False, inside)
+        with found.faults.gathering():
+            inside.faults.refuse()
+        found.aside |= inside.aside
+        if len(inside.tables) > 1:
+            raise DataError(f"{folder / part.name}: holds several tables; allowed: a part of one table")
+        for table in inside.tables:
+            said = {name: value for name, value in part.said.items() if name not in table.names}
+            own.append(replace(table, frame=table.frame.assign(**said)))
+    own = _of_one_index(own)
+    for other in own[1:]:
+        if sorted(other.names) != sorted(own[0].names) or own[0].matrix is not None:
+            here, there = (", ".join(one.names[:8]) for one in (own[0], other))
+            raise DataError(f"{other.where}: its columns are {there}, and those of {own[0].title} {here}; allowed: parts alike")
+    if not own:
+        return
+    frame = pd.concat([one.frame[own[0].names] for one in own], ignore_index=True)
+    lines = np.zeros(0, np.int64) if len(own) > 1 else own[0].lines
+    remarks = [*dict.fromkeys(remark for one in own for remark in one.remarks), *remarks]
+    remarks += [f"{counted(len(own), 'file')} of {folder.name} are one table"] if len(own) > 1 else []
+    found.tables.append(replace(own[0], where=str(folder), frame=frame, lines=lines, remarks=remarks))
+
+
+def _of_one_index(tables: Sequence[Table]) -> list[Table]:
+    """Without the number of a row, where pandas wrote slices of a table whose rows are numbered: the first has none."""
+    first, found = 0, []
+    for table in tables:
+        counting = list(map(str, range(first, first + len(table.frame))))
+        found.append(replace(table, frame=table.frame.drop(columns=""), implied="") if table.names[:1] == [""] else table)
+        if table.names[:1] == [""] and table.texts("") != counting:
+            return list(tables)
+        first += len(table.frame)
+    return found if tables and tables[0].names[:1] != [""] else list(tables)
 
 
 _NUMBERED_PART = re.compile(r"(^|[^a-z])(page|part|chunk|batch|offset)s?[^a-z]*\d", re.IGNORECASE)
@@ -508,6 +549,8 @@ def _unpack(content: bytes, where: str, found: Gathered) -> None:
         if sum(size for _, size in parts) > _MOST_UNPACKED:
             raise DataError(f"{where}: larger than {_MOST_UNPACKED:,} bytes when unpacked")
         files = {name: read for name, read in files.items() if "__MACOSX" not in name}
+        if marked := next((name for name in files if lakes.MARKED.search(name)), None):
+            raise DataError(f"{where}: {marked} keeps which files are valid; allowed: the archive unpacked")
         again = Counter(Path(name).name for name in files if not (is_note(Path(name).name) or Path(name).name.startswith(".")))
         if several := [name for name, count in again.items() if count > 1]:
             raise DataError(f"{where}: {several[0]} lies in several folders; allowed: the archive unpacked, a folder per owner")
@@ -728,7 +771,7 @@ def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
         return None
     few = _of_rows([(k + 1 + skipped, [own[k] for own in cells]) for k in (*range(_SAMPLE + 1), count - 1)], where, faults)
     last = next((own[-1] for own in cells if own[-1]), "")
-    if faults.count or few.remarks or len(few.names) != len(cells) or _TOTAL.fullmatch(last.rstrip(": ")):
+    if faults.count or few.remarks or len(few.names) != len(cells) or TOTAL.fullmatch(last.rstrip(": ")):
         return None
     frame = pd.DataFrame({name: own[few.headed :] for name, own in zip(few.names, cells, strict=True)}, dtype=object)
     return replace(few, frame=frame, lines=np.arange(few.headed, count, dtype=np.int64) + 1 + skipped)
@@ -753,7 +796,7 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
         body = [(number, cells) for number, cells in body if cells != head]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
-        width -= bool(width == len(head) and _TOTAL.fullmatch(head[-1]))
+        width -= bool(width == len(head) and TOTAL.fullmatch(head[-1]))
         head, body = head[:width], [(number, cells[:width]) for number, cells in body[:-1]]
     if headed:
         typed = [_TYPED.match(cell) for cell in head]
@@ -784,7 +827,7 @@ def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
     """
     (_, cells), others = body[-1], [own for _, own in body[:-1]]
     name, *filled = [*filter(None, cells), ""]
-    if not _TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
+    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
         return False
     columns = zip(map(csv_number, cells), zip(*others, strict=False), strict=False)
     sums = [(one, math.fsum(csv_number(cell) for cell in own if cell)) for one, own in columns if not math.isnan(one)]

@@ -583,3 +583,51 @@ def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str
     assert ties_of(read(tmp_path, label="team", columns={"kind": column, "kinds": [some]})) == named("{}")
     (tmp_path / "pairs.csv").write_text(f"i,j,{column}\n{lines}".replace(f",{none}\n", ",2\n"), encoding="utf-8")
     assert len(ties_of(read(tmp_path, label="team"))) == len(every)
+
+
+@pytest.mark.parametrize("name", ["Summe", "Total", "Sum", "Σ"])
+@pytest.mark.parametrize("beside", ["a row", "a column", "both", "a legend", "all"])
+def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str, beside: str) -> None:
+    people = [f"p{k}" for k in range(12)]
+    cells = [["x" if a == b else str(3 + a + b) if (a + b) % 3 == 1 else "" for b in range(12)] for a in range(12)]
+    sums = [str(sum(int(own) for own in row if own.isdigit())) for row in cells]
+    rows = [["", *people], *([who, *row] for who, row in zip(people, cells, strict=True))]
+    if beside in ("a column", "both", "all"):
+        rows = [[*row, more] for row, more in zip(rows, [name, *sums], strict=True)]
+    if beside in ("a row", "both", "all"):
+        rows.append([name, *sums, *[str(sum(map(int, sums)))] * (len(rows[0]) - 13)])
+    if beside in ("a legend", "all"):
+        rows += [[""] * len(rows[0]), ["x = not applicable", *[""] * (len(rows[0]) - 1)]]
+    facts = pd.DataFrame({"code": people, "age": range(30, 42), "ill": ["yes", "no"] * 6})
+    with pd.ExcelWriter(tmp_path / "school.xlsx") as book:
+        pd.DataFrame(rows).to_excel(book, sheet_name="contacts", index=False, header=False)
+        facts.to_excel(book, sheet_name="pupils", index=False)
+    told = read(tmp_path / "school.xlsx", label="ill")
+    assert isinstance(told.graph, Graph)
+    ties = sum((a + b) % 3 == 1 for a in range(12) for b in range(a))
+    assert (told.graph.num_nodes, told.graph.num_edges) == (12, ties)
+    assert "is a matrix of 12 people: what stands beside them" in str(told)
+
+
+def test_who_is_called_as_a_sum_and_has_a_row_and_a_column_is_a_person(tmp_path: Path) -> None:
+    people = ["Ann", "Bob", "Cy", "Dan", "Eve", "Suma"]
+    rows = [["", *people], *([who, *["1" if abs(a - b) == 1 else "0" for b in range(6)]] for a, who in enumerate(people))]
+    (tmp_path / "ties.csv").write_text("\n".join(map(",".join, rows)), encoding="utf-8")
+    (tmp_path / "people.csv").write_text(
+        "id,ill\n" + "".join(f"{one},{k % 2}\n" for k, one in enumerate(people)), encoding="utf-8"
+    )
+    told = read(tmp_path, label="ill")
+    assert isinstance(told.graph, Graph)
+    assert (told.graph.num_nodes, told.graph.num_edges) == (6, 5)
+
+
+@pytest.mark.parametrize(("code", "share", "asked"), [("99", 1.5, True), ("0", 3, True), ("57", 1.5, True), ("57", 3, False)])
+@pytest.mark.parametrize("back", [False, True])
+def test_one_whom_very_many_name_is_asked_about(tmp_path: Path, code: str, share: float, asked: bool, back: bool) -> None:
+    n = 100
+    pairs = [(k, (k + step) % n) for k in range(n) for step in (1, 2)]
+    hub = [(k, int(code)) for k in range(n) if k != int(code) and k % share < 1]
+    pairs += hub + [(two, one) for one, two in hub] * back
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in pairs), encoding="utf-8")
+    (tmp_path / "people.csv").write_text("id,ill\n" + "".join(f"{k},{k % 2}\n" for k in range(n)), encoding="utf-8")
+    assert (f"{code!r} is named by " in str(read(tmp_path, label="ill"))) is (asked and not back)
