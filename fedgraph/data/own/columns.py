@@ -51,6 +51,7 @@ _DAY_ZERO = datetime.date(1970, 1, 1)
 _EPOCH = _DAY_ZERO.toordinal()
 _ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
 _MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
+_SOME = 0.2  # of the people: a column that is 0, or a count that is the same, for more than all others is compared with nothing
 _STEPS = 100  # of the power iterations
 _LARGEST = float(np.finfo(np.float32).max)
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat"})  # labels, as Python, NumPy and pandas write them
@@ -414,10 +415,15 @@ def notice_edge_columns(
     return True, (said,)
 
 
-def _counts_of_lines(said: str, one: np.ndarray, two: np.ndarray, n: int) -> Iterator[tuple[str, np.ndarray]]:
-    """How often each of n people stands at the first end of a line, at the second, and at either: float64 [n] each."""
+def _counts_of_lines(what: str, one: np.ndarray, two: np.ndarray, n: int) -> Iterator[tuple[str, np.ndarray]]:
+    """How often each of n people stands at the first end of a line, at the second, and at either: float64 [n] each.
+
+    Counts that most people share go along with whatever has a few large values, and are left out.
+    """
     begun, ended = (np.bincount(side, minlength=n).astype(float) for side in (one, two))
-    yield from ((f"{said} that begin there", begun), (f"{said} that end there", ended), (f"{said} in all", begun + ended))
+    for where, counts in (("that begin there", begun), ("that end there", ended), ("in all", begun + ended)):
+        if np.unique(counts, return_counts=True)[1].max(initial=0) <= (1 - _SOME) * n:
+            yield f"{what} {where}", counts
 
 
 def _columns_like_edges(
@@ -427,7 +433,7 @@ def _columns_like_edges(
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)
     filled = np.diff(by_column.indptr)
-    able = np.flatnonzero(filled >= 0.2 * max(1, int((degrees > 1).sum())))  # a centrality of nearly all nodes is not zero
+    able = np.flatnonzero(filled >= _SOME * max(1, int((degrees > 1).sum())))  # a centrality of nearly all nodes is not zero
     dense = {int(place): by_column[:, [place]].toarray().ravel() for place in able}
     dense = {place: values for place, values in dense.items() if np.unique(values).size > 2}
     measures = (

@@ -100,3 +100,12 @@ def test_counts_of_lines_at_either_end_are_computed_from_ties(
     reading = read(tmp_path, label="team", columns=rules)
     assert reading.graph.features_from_edges == bool(what)  # type: ignore[union-attr]
     assert not what or f"{what}), taken as computed from them" in reading.says
+
+
+def test_lines_that_hardly_anybody_has_go_along_with_nothing(tmp_path: Path) -> None:
+    """One line of a kind is a count of 1 for one person, and so is an income of a million beside others of some thousands."""
+    income = [1_000_000 if k == 7 else 1_000 + 37 * k % 400 for k in range(60)]
+    (tmp_path / "people.csv").write_text("id,income,team\n" + "".join(f"{k},{income[k]},{'ab'[k % 2]}\n" for k in range(60)))
+    lines = "".join(f"{k},{(k + 1) % 60},{'loan' if k == 7 else 'mail'}\n" for k in range(60))
+    (tmp_path / "ties.csv").write_text(f"source,target,kind\n{lines}")
+    assert not read(tmp_path, label="team").graph.features_from_edges  # type: ignore[union-attr]
