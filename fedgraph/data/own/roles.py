@@ -131,6 +131,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = _in_order(tables, remarks)
     masks = [table for table in tables if _is_split(table)]
     tables = related([table for table in tables if table not in masks], ends, found)
+    tables = tables if ends is None else _ends_among_people(tables, ends)
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
@@ -323,6 +324,23 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
+    """With the ties apart of a table of people of which one column is who they are, and another whom each of them names."""
+    pair = [_named(tables[0], name) for name in ends] if len(tables) == 1 and tables[0].headed and not tables[0].role else []
+    if len(pair) != 2 or None in pair or pair[0] == pair[1] or len(tables[0].names) <= 2 or tables[0].matrix is not None:
+        return tables
+    (table,) = tables
+    for key, other in ((str(pair[0]), str(pair[1])), (str(pair[1]), str(pair[0]))):
+        people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
+        if len(people) < max(_FEW_TIES, len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
+            continue
+        ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
+        ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
+        ties.frame = ties.frame[[str(name) for name in pair]]
+        return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges")]
+    return tables
 
 
 def _with_things(table: Table) -> str:
@@ -1172,6 +1190,9 @@ def _positions(
         said = f"an empty cell in column {sides}, as in {len(rows):,} of {count:,} lines{also}"
         found.faults.note(ties.place(rows[0]), f"{said}; allowed: both ends of a tie, or no such line")
     names = list(dict.fromkeys(end for _, end in strange))
+    if len(names) <= _FEW_TIES and len(strange) > _MOST_TOLD and not any(_letters(name) in alike for name in names):
+        found.faults.note(ties.place(strange[0][0]), f"{_named_often(ties, pair, strange)}; {allowed}. {_LEAVE_OUT}")
+        return places
     if len(names) <= _FEW_TIES or not holders:
         for row, end in strange:
             near = f" (written {alike[key][:60]!r} there?)" if (key := _letters(end)) in alike else ""
@@ -1185,6 +1206,19 @@ def _positions(
     said += f"{holders[0].id or 'row'!r} are such as {there}"
     found.faults.note(ties.place(strange[0][0]), f"{said}. {_why_unknown(names, alike, position)}")
     return places
+
+
+_LEAVE_OUT = "If they stand for nobody (a code, somebody who left), empty these cells, or leave out these lines"
+
+
+def _named_often(ties: Table, pair: tuple[str, str], strange: Sequence[tuple[int, str]]) -> str:
+    """Which few names that nobody has stand in many lines, and in which column."""
+    counts = Counter(name for _, name in strange)
+    listed = ", ".join(f"{one[:40]!r} {count:,} times" for one, count in counts.most_common())
+    told = next((one.partition(f" of {ties.title} ")[0] for one in ties.remarks if one.endswith(": each is a tie")), "")
+    sides = [repr(one) for one in pair if not counts.keys().isdisjoint(ties.different(one))]
+    column = told or f"column {' and '.join(sides)}"
+    return f"unknown node{'s' * (len(counts) > 1)} {listed} in {column}"
 
 
 def _line(ties: Table, row: int) -> str:

@@ -631,3 +631,44 @@ def test_one_whom_very_many_name_is_asked_about(tmp_path: Path, code: str, share
     (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in pairs), encoding="utf-8")
     (tmp_path / "people.csv").write_text("id,ill\n" + "".join(f"{k},{k % 2}\n" for k in range(n)), encoding="utf-8")
     assert (f"{code!r} is named by " in str(read(tmp_path, label="ill"))) is (asked and not back)
+
+
+def staff(unknown: int = 0) -> pd.DataFrame:
+    """Forty people with a superior each; the first has none, and the last ``unknown`` one who is not there."""
+    boss = ["", *(str(100 + k // 4) for k in range(1, 40))]
+    boss[40 - unknown :] = ["999"] * unknown
+    return pd.DataFrame(
+        {"number": range(100, 140), "age": [20 + k % 9 for k in range(40)], "head": boss, "left": ["J", "N"] * 20}
+    )
+
+
+@pytest.mark.parametrize("ends", [("number", "head"), ("head", "number")])
+def test_ends_may_be_columns_of_the_table_of_people(tmp_path: Path, ends: tuple[str, str]) -> None:
+    staff().to_csv(tmp_path / "staff.csv", index=False)
+    told = read(tmp_path / "staff.csv", label="left", ends=ends)
+    assert isinstance(told.graph, Graph)
+    assert (told.graph.num_nodes, told.graph.num_edges, told.graph.names.columns) == (40, 39, ("age",))
+    assert "staff.csv has a line for each of the people: 'head' is whom they are tied to" in str(told)
+
+
+def test_a_list_of_ties_with_a_time_stays_one(tmp_path: Path) -> None:
+    pairs = pd.DataFrame({"a": [k % 30 for k in range(60)], "b": [(k * 7 + 1) % 30 for k in range(60)], "hour": range(60)})
+    pairs.to_csv(tmp_path / "calls.csv", index=False)
+    told = read(tmp_path / "calls.csv", label="", ends=("a", "b"))
+    assert "people are those who have a tie" in str(told)
+
+
+def test_a_name_that_nobody_has_in_many_lines_is_counted(tmp_path: Path) -> None:
+    staff(unknown=12).to_csv(tmp_path / "staff.csv", index=False)
+    with pytest.raises(DataError) as refused:
+        read(tmp_path / "staff.csv", label="left", ends=("number", "head"))
+    said = str(refused.value)
+    assert "staff.csv:30: unknown node '999' 12 times in column 'head'; allowed: the 40 ids of the nodes. If " in said
+    assert said.count("unknown node") == 1
+
+
+def test_a_code_in_columns_of_friends_is_counted_with_these_columns(tmp_path: Path) -> None:
+    friends = {f"friend{k}": [100 + (row + k) % 40 if row % (k + 1) else 999 for row in range(40)] for k in (1, 2)}
+    staff().drop(columns="head").assign(**friends).to_csv(tmp_path / "survey.csv", index=False)
+    with pytest.raises(DataError, match=r"survey.csv:2: unknown node '999' 34 times in friend1, friend2; allowed: the 40 ids"):
+        read(tmp_path / "survey.csv", label="left")
