@@ -138,7 +138,7 @@ def test_named_friends_in_numbered_columns_are_ties_and_codes_among_them_are_wro
     assert isinstance(reading.graph, Graph)
     assert reading.graph.names.columns == ("GRADE1", "GRADE2")
     (tmp_path / "wave.csv").write_text(head + "".join(lines).replace(",,,0\n", ",-99,9999,0\n"), encoding="utf-8")
-    with pytest.raises(DataError, match=r"unknown node '-99'"):
+    with pytest.raises(DataError, match=r"unknown nodes '-99' 20 times, '9999' 20 times in FR_1"):
         read(tmp_path / "wave.csv", label="SMOKES")
 
 
