@@ -19,7 +19,7 @@ from fedgraph.errors import DataError
 _Source = Literal["real", "synthetic", "embedded", "own"]
 WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
 ROWS_OF_ONE = "is it the person? Then several rows are one person, and ε protects a row"
-SOME_NO_TIES = "and all are read: leave out lines that are no tie"
+SOME_NO_TIES = "and all are read: leave out lines that are no tie, or choose (columns: kind, kinds)"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import datetime
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -50,6 +50,7 @@ _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 _DAY_ZERO = datetime.date(1970, 1, 1)
 _EPOCH = _DAY_ZERO.toordinal()
 _ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
+_CODE = 4  # digits from which on numbers that begin with 0 are codes
 _MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
 _SOME = 0.2  # of the people: a column that is 0, or a count that is the same, for more than all others is compared with nothing
 _STEPS = 100  # of the power iterations
@@ -232,6 +233,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     if there <= _TRUE | _FALSE and there:
         read = {cell: float(low in _TRUE) for cell, low in lowered.items()}
         return _Column(name, "yes/no", cells, np.array([read[cell] for cell in cells]), empty)
+    if _is_code(lowered.keys() - {""}):
+        return _Column(name, "text", cells, np.full(len(cells), np.nan), empty)
     read = {cell: csv_number(cell) for cell in lowered}
     values, how = np.array([read[cell] for cell in cells]), ""
     for other, called in _WRITTEN if np.isnan(values[~empty]).any() else ():
@@ -244,6 +247,12 @@ def _column(name: str, cells: list[str]) -> _Column:
     if texts and not mostly:  # among numbers these words are what other programs write for nothing
         empty = empty | np.array([lowered[cell] in _NO_NUMBER for cell in cells])
     return _Column(name, "text" if mostly else "number", cells, values, empty, "" if mostly else how)
+
+
+def _is_code(cells: Set[str]) -> bool:
+    """Whether digits are names, such as postcodes: all cells are equally long, and some begin with 0."""
+    widths = set(map(len, cells))
+    return len(widths) == 1 and max(widths) >= _CODE and "".join(cells).isdecimal() and any(cell[0] == "0" for cell in cells)
 
 
 def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> list[tuple[int, str]]:

@@ -297,7 +297,8 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
             raise ScenarioError(f"{ties.where}: no edge is of the kind {unknown[0]!r}; allowed: {', '.join(every)}")
         kept = np.isin(kinds, rules.kinds or every)
         said = ", ".join(f"{kind}: {int((kinds == kind).sum())}" for kind in every)
-        remarks.append(f"kinds of edges ({said}) are dropped: {int(kept.sum())} edges of {rules.kinds or 'all'} are alike")
+        chosen = f"of the kind {' or '.join(rules.kinds)} are read" if rules.kinds else "are read, of whatever kind"
+        remarks.append(f"{int(kept.sum()):,} ties {chosen} ({said})")
     owners = np.zeros(0, dtype=np.int64)
     if rules.owner:
         names, numbers = np.unique(np.array(ties.texts(rules.owner), dtype=object), return_inverse=True)

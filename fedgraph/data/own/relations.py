@@ -97,6 +97,8 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
     if not any(other is not one for one in able for other in named[one.where].values()):
         return tables
     pairs = {one.where: _pairs(one, named[one.where], keys) for one in able if ends is None}
+    if ends is None and not any(pairs.values()):
+        pairs = {one.where: _pairs(one, named[one.where], keys, ask=True) for one in able}
     told = {one.where: [called_so(end, one.names) for end in ends or ()] for one in able}
     tied = [one for one in able if (pairs[one.where] if ends is None else all(len(own) == 1 for own in told[one.where]))]
     if ends is None and len(tied) > 1:
@@ -151,8 +153,8 @@ def _unnamed(table: Table, named: _Named, keys: Mapping[str, str]) -> list[str]:
     return [name for name in others if is_id_name(name) or says("others", name)]
 
 
-def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Pairs of columns that name rows of one other table. ``ReadingQuestion`` where one of two is called as no table is."""
+def _pairs(table: Table, named: _Named, keys: Mapping[str, str], ask: bool = False) -> list[tuple[str, str]]:
+    """Pairs of columns that name rows of one other table. Asks, if it may, where one of two is called as no table is."""
     others = {one.where: one for one in named.values() if one is not table}
     for other in others.values():
         own = [name for name, one in named.items() if one is other]
@@ -166,7 +168,7 @@ def _pairs(table: Table, named: _Named, keys: Mapping[str, str]) -> list[tuple[s
             continue  # a film, and who rated it
         if says("others", more[0]) and says("ties", table.stem):
             return [(own[0], more[0])]
-        if len(table.different(own[0])) < len(table.frame):
+        if ask and len(table.different(own[0])) < len(table.frame):
             asked = f"{table.where}: are {own[0]!r} and {more[0]!r} both rows of {other.title}? If so, say --ends {own[0]} "
             asked += f"{more[0]}; if one is what people share, write pairs of those who do"
             raise ReadingQuestion(asked, "ends", [(own[0], more[0])])

@@ -61,6 +61,7 @@ _PLAIN = (("source", "target"), ("from", "to"))
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
+_SEEN = 1_000  # cells of a column in which lists are looked for
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -314,11 +315,16 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people and (told := _with_things(table)):
             raise DataError(told)
-        if not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]):
+        known_so = len(pairs) == 1 and any(  # every end is somebody's id, and ids are no count of rows
+            (key := own_key(other)) and not counts_rows(other, key) and _cover(table, pairs[0], [other.different(key)]) == 1.0
+            for other in tables
+            if other is not table
+        )
+        if not known_so and (not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1])):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [(one, two)])
-        pairs = people
+        pairs = people or pairs
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
@@ -481,7 +487,12 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
         others = [key for other in tables if other is not table for name, key in _keys(other).items() if name]
         if any(ends <= key | _meant(ends, key)[0].keys() for key in others):
             return table, (table.names[0], table.names[1])
-    if said := next(filter(None, map(_with_things, tables)), "") or _strangers(tables):
+    if (
+        said := next(filter(None, map(_with_things, tables)), "")
+        or _strangers(tables)
+        or _several_lines(tables)
+        or _lists(tables)
+    ):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
@@ -535,6 +546,41 @@ def _strangers(tables: Sequence[Table]) -> str:
                         f"{len(lacking):,}, too, such as {lacking[0]!r}",
                     ))  # fmt: skip
     return max(found)[1] if found else ""
+
+
+def _several_lines(tables: Sequence[Table]) -> str:
+    """What is wrong where two columns hold ids of a table in which people have several lines each; "" elsewhere."""
+    for other in (one for one in tables if one.headed and one.matrix is None):
+        for key in (name for name in _likely(other) if name not in _keys(other)):
+            known = other.different(key)
+            if 2 * len(known) < len(other.frame):
+                continue
+            for table in (one for one in tables if one is not other and one.headed and one.matrix is None):
+                pair = [
+                    name
+                    for name in table.names
+                    if len(own := table.different(name)) > 1 and len(own & known) >= _NEARLY * len(own)
+                ]
+                if len(pair) > 1:
+                    name, lines = Counter(other.ids(key)).most_common(1)[0]
+                    said = f"{key!r} names {len(known):,} people on {len(other.frame):,} lines ({name!r}: {lines}), whom"
+                    both = " and ".join(map(repr, pair[:2]))
+                    return f"{other.where}: {said} {both} of {table.title} tie; allowed: one line for each"
+    return ""
+
+
+def _lists(tables: Sequence[Table]) -> str:
+    """What to write where the cells of a column list ids of people who stand in another table; "" elsewhere."""
+    for table in (one for one in tables if one.headed and one.matrix is None):
+        for name in _likely(table):
+            lists = [[one for part in re.split(r"[,;|]", cell) if (one := part.strip())] for cell in table.texts(name)[:_SEEN]]
+            several, every = sum(len(one) > 1 for one in lists), {one for own in lists for one in own}
+            for other in (one for one in tables if one is not table):
+                for key, known in _keys(other).items():
+                    if key and several > _FEW_TIES and len(every & known) >= _NEARLY * len(every):
+                        said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
+                        return f"{said}; allowed: a table source,target of the pairs of those who stand in one list"
+    return ""
 
 
 def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:

@@ -134,3 +134,60 @@ def test_two_tables_that_may_be_the_people_are_asked_about(other: str, size: int
     assert isinstance(reading.graph, Graph)
     assert [reading.graph.names.classes[k] for k in reading.graph.labels] == USERS["party"].tolist()
     assert f"{other}.csv: rows of other things than customers.csv, as --id says" in reading.says
+
+
+def test_a_table_whose_two_columns_name_users_needs_no_question_about_others(tmp_path: Path) -> None:
+    groups = pd.DataFrame(
+        {"user_id": [1 + place % COUNT for place in range(200)], "group_id": [1 + place % 40 for place in range(200)]}
+    )
+    with sqlite3.connect(tmp_path / "app.db") as held:
+        held.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, age INTEGER, party TEXT)")
+        held.execute(
+            "CREATE TABLE friendships (id INTEGER PRIMARY KEY, user_id REFERENCES users(id), friend_id REFERENCES users(id))"
+        )
+        held.execute("CREATE TABLE user_groups (user_id REFERENCES users(id), group_id INTEGER)")
+        held.executemany("INSERT INTO users VALUES (?, ?, ?)", USERS.values.tolist())
+        held.executemany("INSERT INTO friendships VALUES (?, ?, ?)", [(k, *pair) for k, pair in enumerate(PAIRS)])
+        held.executemany("INSERT INTO user_groups VALUES (?, ?)", groups.values.tolist())
+    assert ties_of(read(tmp_path / "app.db", label="party").graph) == TRUTH
+
+
+def test_ids_of_a_table_that_count_no_rows_are_people_in_both_columns(tmp_path: Path) -> None:
+    people = USERS.assign(id=USERS["id"] * 3 + 109348712345678000)
+    follows = rows("account_id", "target_account_id")[["account_id", "target_account_id"]] * 3 + 109348712345678000
+    assert ties_of(read(folder(tmp_path, accounts=people, follows=follows), label="party").graph) == TRUTH
+
+
+def test_why_no_ties_are_found(tmp_path: Path) -> None:
+    twice, lists = tmp_path / "twice", tmp_path / "lists"
+    twice.mkdir()
+    lists.mkdir()
+    folder(twice, providers=pd.concat([USERS.assign(id=USERS["id"] + 5000)] * 2).iloc[:80].rename(columns={"id": "NPI"}))
+    referrals = rows("referring_npi", "referred_to_npi").drop(columns="id")
+    referrals[["referring_npi", "referred_to_npi"]] += 5000
+    folder(twice, referrals=referrals)
+    with pytest.raises(
+        DataError, match=r"'NPI' names 60 people on 80 lines \('5001': 2\), whom 'referring_npi' and .* one line for each"
+    ):
+        read(twice, label="party")
+    papers = pd.DataFrame(
+        {
+            "title": [f"On {k}" for k in range(90)],
+            "year": 2024,
+            "by": [f"{one + 5000}; {two + 5000};" for one, two in PAIRS[:90]],
+        }
+    )
+    folder(lists, authors=USERS.assign(id=USERS["id"] + 5000), papers=papers)
+    with pytest.raises(DataError, match=r"'by' lists ids of authors.csv, .* pairs of those who stand in one list"):
+        read(lists, label="party")
+
+
+def test_numbers_that_begin_with_0_are_codes(tmp_path: Path) -> None:
+    codes, months = (
+        [f"{1997 + place % 3 * 4000:05}" for place in range(COUNT)],
+        [f"{1 + place % 9:02}" for place in range(COUNT)],
+    )
+    folder(tmp_path, users=USERS.assign(tariff=codes, month=months), friendships=rows("user_a", "user_b"))
+    said = str(read(tmp_path, label="party", columns={"text": "one-hot"}).says)
+    assert "tariff  text    3 texts: 01997, 05997, 09997" in said
+    assert "month   number  1 … 9" in said
