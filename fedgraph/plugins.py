@@ -109,6 +109,8 @@ def load(package: str, name: str) -> ModuleType:
     if missing := [part for part in parts if part not in vars(module)]:
         contract = f"fedgraph.{package}" if package == "partition" else f"fedgraph.{package}.base"
         raise ScenarioError(f"{where} lacks {', '.join(missing)}; the docstring of {contract} says what each is")
+    if "OFFERS" in parts and not hasattr(module.OFFERS, "situations"):
+        raise ScenarioError(f"{where}: OFFERS is a {type(module.OFFERS).__name__}; allowed: base.Offers(units=…, situations=…)")
     if "Params" in parts:
         from pydantic import BaseModel  # not before it is used: a command that computes nothing loads no library
 

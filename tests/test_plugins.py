@@ -11,7 +11,7 @@ import pytest
 
 import fedgraph.partition
 from fedgraph import plugins
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import FedgraphError, ScenarioError
 from fedgraph.methods.base import method_kinds
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import schema
@@ -113,6 +113,7 @@ def test_a_name_that_two_distributions_offer_is_an_error_that_names_both(
     [
         ("raise ValueError('two\\nlines')\n", "", "cannot be imported: ValueError: two lines"),
         ("class It: ...\n", "acme_dp:It", "names no module; allowed: a module, such as 'acme_dp'"),
+        (f"{SOUND}OFFERS = {{}}\n", "", r"OFFERS is a dict; allowed: base\.Offers"),
         (f"{SOUND}del predict\n", "", r"lacks predict; the docstring of fedgraph\.methods\.base says"),
     ],
 )
@@ -147,6 +148,46 @@ def test_a_plan_that_has_the_name_of_another_method_is_refused(offer: Offer, lib
         (cell,) = node_classification.cells(params, where)
         with pytest.raises(ScenarioError, match=says) if says else contextlib.nullcontext():
             node_classification.plan(params, cell, where)
+
+
+RENAMED = f"""{SOUND}
+from dataclasses import replace
+from fedgraph.methods import features
+plan = lambda *given: replace(features.plan(*given), method="tree_votes")
+"""
+RESTED = """
+from fedgraph.privacy import Assumption
+def plan(*given):
+    made = features.plan(*given)
+    protection = replace(made.guarantee.protection, assumptions=(KEPT))
+    return replace(made, method="tree_votes", guarantee=replace(made.guarantee, protection=protection))
+OFFERS = replace(features.OFFERS, reads=None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "trust", "says"),
+    [
+        ("", "sums", None),
+        ("plan = lambda *given: None", "curator", "plan of acme_dp gave a NoneType; allowed: a base.Plan"),
+        ("start = lambda *given: None", "curator", r"start of tree_votes gave a NoneType; allowed: base\.State"),
+        ("server = lambda *given: {}", "curator", r"server of tree_votes gave a dict; allowed: base\.State"),
+        ("client = lambda *given: [1]", "curator", "client 0 gave a list; allowed: a dict of names and values"),
+        ("server = lambda plan, state, inbox: inbox.each['votes']", "sums", r"sees sums only; allowed: inbox\.sums\['votes'\]"),
+        (RESTED.replace("KEPT", ""), "curator", "does not state 'untuned'; allowed"),
+        (RESTED.replace("KEPT", "Assumption.UNTUNED,"), "curator", "'public-nodes' or 'test-graph-public', and may read"),
+    ],
+)
+def test_a_method_that_gives_something_else_is_told_what_is_allowed(
+    offer: Offer, library: Graph, text: str, trust: str, says: str | None
+) -> None:
+    offer("acme-dp", "tree_votes", f"{RENAMED}{text}\n")
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    asked = {"methods": [{"method": "tree_votes"}], "trust": [trust], "protocol": "inductive", "epsilons": [1.0], "delta": 1e-3}
+    params = node_classification.Params.model_validate(asked)
+    (cell,) = node_classification.cells(params, where)
+    with pytest.raises(FedgraphError, match=says) if says else contextlib.nullcontext():
+        node_classification.run(params, cell, where)
 
 
 @pytest.mark.skipif("blink" in plugins.names("methods"), reason="the zoo is installed")

@@ -74,6 +74,9 @@ class ClientMessage:
         return 1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.released, Mapping):
+            given = f"client {self.client} gave a {type(self.released).__name__}"
+            raise RuntimeFailure(f"{given}; allowed: a dict of names and values that desk.release returned")
         for name, value in self.released.items():
             if not isinstance(value, Released):
                 raise PrivacyError(

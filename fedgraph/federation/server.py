@@ -16,8 +16,20 @@ from fedgraph.privacy import Viewer, ledger
 def begin(job: ClientJob) -> State:
     """The state before round 0; its model is broadcast."""
     method = method_kinds.load(job.plan.method)
-    state: State = method.start(job.plan, seeds.seeded_generator(job.root, *(job.starts or job.stream), "start"))
-    return state
+    return _state(method.start(job.plan, seeds.seeded_generator(job.root, *(job.starts or job.stream), "start")), job, "start")
+
+
+def _state(found: object, job: ClientJob, by: str) -> State:
+    if not isinstance(found, State):
+        raise RuntimeFailure(f"{by} of {job.plan.method} gave a {type(found).__name__}; allowed: base.State(model, memory)")
+    return found
+
+
+class _Hidden(dict[str, list[np.ndarray]]):
+    """No single messages, for a method behind secure aggregation."""
+
+    def __missing__(self, name: str) -> list[np.ndarray]:
+        raise RuntimeFailure(f"inbox.each[{name!r}]: the server sees sums only; allowed: inbox.sums[{name!r}]")
 
 
 def merge(
@@ -50,12 +62,12 @@ def merge(
         for path, fewest in job.plan.sums.paths:
             if path in whole.released and whole.released[path].num_clients < fewest:
                 raise _too_few(round_, path, fewest)
-        inbox = PlanInbox(round_, {path: s.value for path, s in whole.released.items()}, {}, whole.num_clients)
+        inbox = PlanInbox(round_, {path: s.value for path, s in whole.released.items()}, _Hidden(), whole.num_clients)
     else:
         sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     method = method_kinds.load(job.plan.method)
-    after = method.server(job.plan, state, inbox)
+    after = _state(method.server(job.plan, state, inbox), job, "server")
     for name, value in after.model.items():  # a model that diverged has a largest score, too, and would get an accuracy
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
             advice = "; try a smaller learning_rate" if "learning_rate" in vars(job.plan.params) else ""
@@ -101,4 +113,4 @@ def _inbox(
     for name, least in summed:
         if name in each and len(each.pop(name)) < least:
             raise _too_few(round_, name, least)
-    return PlanInbox(round_, sums, {} if sums_only else each, len(messages))
+    return PlanInbox(round_, sums, _Hidden() if sums_only else each, len(messages))

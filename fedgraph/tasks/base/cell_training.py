@@ -4,7 +4,6 @@ A guarantee that rests on a promised degree does not hold for graphs that break 
 run at ε = ∞, and says how many nodes break the promise and what ε would be if none did.
 """
 
-import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -216,15 +215,42 @@ def plan(
 ) -> Plan:
     """The method's plan, preceded by private ranks of numeric columns if they are needed (``methods.column_ranks``).
 
-    ``ScenarioError`` if the plan has another method's name, or protects a unit that the method does not offer.
+    ``ScenarioError`` if the plan has another method's name, protects a unit that the method does not offer, or leaves out what
+    it rests on.
     """
-    made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
+
+    def make(spent: methods.Budget) -> Plan:
+        found: object = method.plan(settings, facts, spent)
+        if not isinstance(found, Plan):
+            raise ScenarioError(f"plan of {vars(method)['__name__']} gave a {type(found).__name__}; allowed: a base.Plan")
+        return found
+
+    made = column_ranks.plan_with(make, facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
         raise ScenarioError(f"the plan is named {made.method!r}: base.Plan's first argument is the name of its own method")
     if made.schedule.releases and (unit := made.guarantee.protection.unit) not in method.OFFERS.units:
         offered = ", ".join(one.value for one in method.OFFERS.units)
         raise ScenarioError(f"the plan of {made.method} protects a unit {unit.value!r}; OFFERS.units says: {offered}")
+    if unsaid := _unsaid(method, made, budget):
+        raise ScenarioError(f"the plan of {made.method} does not state {unsaid}")
     return replace(made, notes=(*made.notes, *federation.said)) if federation.said else made
+
+
+def _unsaid(method: method_kinds.Method, made: Plan, budget: methods.Budget) -> str:
+    """An assumption on which every private plan of such a method rests, and which this one leaves out; "" if there is none."""
+    offered, said = method.OFFERS, set(made.guarantee.protection.assumptions)
+    if not (budget.private and made.schedule.releases) or offered.ignores_budget is not None:
+        return ""
+    if privacy.Assumption.UNTUNED not in said:
+        return f"{privacy.Assumption.UNTUNED.value!r}; allowed: assumptions that hold it, as base.FACTS_TESTED_IN_PUBLIC does"
+    reads = None if offered.reads is None else offered.reads(made)
+    public = {privacy.Assumption.TEST_GRAPH_PUBLIC, privacy.Assumption.PUBLIC_NODES}
+    if made.facts.public_graph is None or reads not in (None, methods.MethodReads.PUBLIC_GRAPH) or said & public:
+        return ""
+    needed = " or ".join(repr(one.value) for one in sorted(public, key=lambda one: one.value))
+    return (
+        f"{needed}, and may read the public graph; allowed: base.FACTS_TESTED_IN_PUBLIC, or Offers.reads that says what is read"
+    )
 
 
 def train_clients_alone(
