@@ -105,11 +105,12 @@ def load(package: str, name: str) -> ModuleType:
         module = _imported(points[0].load, where)
         if not isinstance(module, ModuleType):
             raise ScenarioError(f"{where} names no module; allowed: a module, such as {points[0].module!r}")
-    parts = (*PLUGIN_CONTRACTS.get(package, ()), *_OF_KIND.get(getattr(vars(module).get("OFFERS"), "kind", ""), ()))
+    gives = getattr(vars(module).get("OFFERS"), "kind", "")
+    parts = (*PLUGIN_CONTRACTS.get(package, ()), *_OF_KIND.get(gives, ()))
     if missing := [part for part in parts if part not in vars(module)]:
         contract = f"fedgraph.{package}" if package == "partition" else f"fedgraph.{package}.base"
         raise ScenarioError(f"{where} lacks {', '.join(missing)}; the docstring of {contract} says what each is")
-    if "OFFERS" in parts and not hasattr(module.OFFERS, "situations"):
+    if "OFFERS" in parts and not gives:
         raise ScenarioError(f"{where}: OFFERS is a {type(module.OFFERS).__name__}; allowed: base.Offers(units=…, situations=…)")
     if "Params" in parts:
         from pydantic import BaseModel  # not before it is used: a command that computes nothing loads no library
