@@ -26,7 +26,7 @@ TIES_OF_A_PERSON = 50  # of own data, whose ties nobody may count
 _LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-USUAL_TRAIN_FRACTION, LABELLED_TO_TEST = 0.8, 110  # what trains; and how many labelled ones are left to test where they can be
+USUAL_TRAIN_FRACTION, LABELLED_TO_TEST = 0.8, 125  # what trains; and how many labelled ones are left to test where they can be
 _FEWEST_TESTED = 100  # of fewer a run concludes nothing (``report.answer``)
 
 
@@ -45,7 +45,7 @@ def words_of_size(graph: Graph | GraphCollection, split: str, train_fraction: fl
         tested = round((1 - train_fraction) * labelled)
     else:
         return ""
-    if tested >= _FEWEST_TESTED:
+    if tested >= _FEWEST_TESTED + 15 * (split == "random"):  # who is drawn has a label by chance
         return ""
     least = math.sqrt(1 / max(tested, 1))  # two standard errors of a share, at most
     return (

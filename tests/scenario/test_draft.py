@@ -26,7 +26,7 @@ def test_quick_has_every_level_of_trust(federation: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("people", "trains", "labelled"), [(90, None, 1.0), (300, 0.6, 0.5), (450, 0.75, 1.0), (600, None, 0.5)]
+    ("people", "trains", "labelled"), [(90, None, 1.0), (300, 0.55, 0.5), (450, 0.7, 1.0), (650, None, 0.5)]
 )
 def test_a_hundred_are_tested_where_there_are_that_many(
     library: Graph, labelled: float, people: int, trains: float | None

@@ -61,6 +61,7 @@ _PLAIN = (("source", "target"), ("from", "to"))
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
+_MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
@@ -340,7 +341,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     (table,) = tables
     for key, other in ((str(pair[0]), str(pair[1])), (str(pair[1]), str(pair[0]))):
         people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
-        if len(people) < max(_FEW_TIES, len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
+        if len(people) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
         ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
@@ -583,31 +584,31 @@ def _lists(tables: Sequence[Table]) -> str:
     return ""
 
 
+def _parted(cell: str) -> list[str]:
+    """The names that one cell lists."""
+    parts = (part.strip(" '\"") for part in re.split(r"[,;|\n]", cell.strip("[]{}()")))
+    return [one for one in parts if one.casefold() not in NOTHING]
+
+
 def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
     """Columns whose cells name ids of the same table, as ties; they leave the table.
 
-    One column of lists, such as ``Ann, Bob``; several that differ in a number, such as ``friend1, friend2``; one that names one
-    other, such as a superior, where ids are words: a number may be anything.
+    Several columns that differ in a number, such as ``friend1, friend2``; one of lists, such as ``Ann, Bob``; one that names
+    one other, where ids are words or it is called as a superior: a number may be anything. Others of this kind are ties, too.
     """
     if table.matrix is not None:
         return None
     groups: dict[str, list[str]] = {}
     for name in table.names:
         groups.setdefault(re.sub(r"[ _.-]*\d+$", "", name), []).append(name)
-    for names in [[name] for name in table.names] + [own for own in groups.values() if len(own) > 1]:
+    for names in [own for own in groups.values() if len(own) > 1] + [[name] for name in table.names]:
         cells = zip(*(table.texts(name) for name in names), strict=True)
-        lists = [
-            [
-                id_text(one)
-                for cell in row
-                for part in re.split(r"[,;|\n]", cell.strip("[]{}()"))
-                if (one := part.strip(" '\"")).casefold() not in NOTHING
-            ]
-            for row in cells
-        ]
-        listed = [one for own in lists for one in own if one]
-        given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
+        whole = [[id_text(one) for cell in row if (one := cell.strip()).casefold() not in NOTHING] for row in cells]
+        parted = [[id_text(one) for cell in row for one in _parted(cell)] for row in whole]
         for key, ids in keys.items():
+            lists = whole if sum(one in ids for own in whole for one in own) >= _MOSTLY * sum(map(len, whole)) else parted
+            listed = [one for own in lists for one in own if one]
+            given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
             if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
             if names[0] in keys and table.names.index(key) > table.names.index(names[0]):
@@ -615,15 +616,18 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             share = sum(one in ids for one in given) / max(1, len(given))
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:  # ``manager_emp_no`` beside ``emp_no``
-                answers = len(key) > 2 and plain_name(names[0]).endswith(plain_name(key))
+                above = says("superior", names[0]) and (is_id_name(names[0]) or len(set(given)) > _MARKS)
+                answers = above or (len(key) > 2 and plain_name(names[0]).endswith(plain_name(key)))
                 found = share >= _NEARLY and (
                     words or answers or any(len(own) > 1 for own in lists) or names_people(set(given), ids)
                 )
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:
-                others = (name for name in table.names if words and name not in (key, *names))
-                more = [name for name in others if len(names) == 1 and (own := {*table.ids(name)} - {""}) and own <= ids]
+                others = {
+                    name: {*table.ids(name)} - {""} for name in table.names if len(names) == 1 and name not in (key, *names)
+                }
+                more = [name for name, own in others.items() if own and ((words and own <= ids) or names_people(own, ids))]
                 lists = [[*own, *(table.ids(name)[row] for name in more)] for row, own in enumerate(lists)]
                 names = [*names, *more]
                 mine = table.ids(key)
@@ -957,6 +961,8 @@ def _tells_apart(table: Table, key: str) -> str:
     ids = table.ids(key)
     if len(set(ids)) == len(ids):
         return ""
+    if full := [name for name in table.names if name != key and is_id_name(name) and len(table.different(name)) == len(ids)]:
+        return f" ({full[0]!r} tells all rows apart: let it be the id, in ties, too)"
     for name in (name for name in table.names[:_WIDE] if name != key):
         cells = table.texts(name)
         if 1 < len(set(cells)) <= len(cells) / 2 and len(set(zip(ids, cells, strict=True))) == len(ids):
@@ -1236,8 +1242,9 @@ def _positions(
         said = f"an empty cell in column {sides}, as in {len(rows):,} of {count:,} lines{also}"
         found.faults.note(ties.place(rows[0]), f"{said}; allowed: both ends of a tie, or no such line")
     names = list(dict.fromkeys(end for _, end in strange))
+    advice = _EMPTY if any(one.endswith(": each is a tie") for one in ties.remarks) else _LEAVE_OUT
     if len(names) <= _FEW_TIES and len(strange) > _MOST_TOLD and not any(_letters(name) in alike for name in names):
-        found.faults.note(ties.place(strange[0][0]), f"{_named_often(ties, pair, strange)}; {allowed}. {_LEAVE_OUT}")
+        found.faults.note(ties.place(strange[0][0]), f"{_named_often(ties, pair, strange)}; {allowed}. {advice}")
         return places
     if len(names) <= _FEW_TIES or not holders:
         for row, end in strange:
@@ -1254,7 +1261,8 @@ def _positions(
     return places
 
 
-_LEAVE_OUT = "If they stand for nobody (a code, somebody who left), empty these cells, or leave out these lines"
+_LEAVE_OUT = "If they stand for nobody (a code, somebody who left), leave out these lines"
+_EMPTY = "If they stand for nobody (a code, somebody who left), empty these cells"  # of people who list others
 
 
 def _named_often(ties: Table, pair: tuple[str, str], strange: Sequence[tuple[int, str]]) -> str:

@@ -24,8 +24,8 @@ _SOMEONE = (
 )
 _SURE = r"label|labels|y|class|classes|target|mltarget"
 Kind = Literal[
-    "ties", "people", "parts", "facts", "things", "others", "wanted", "listed", "owner", "label", "head", "weight", "mask",
-    "status", "ended", "sign", "someone", "apart", "groups", "measure", "perhaps a measure",
+    "ties", "people", "parts", "facts", "things", "others", "superior", "wanted", "listed", "owner", "label", "head", "weight",
+    "mask", "status", "ended", "sign", "someone", "apart", "groups", "measure", "perhaps a measure",
 ]  # fmt: skip
 # Of files, as they are called
 _FILES: dict[Kind, str] = {
@@ -41,6 +41,8 @@ _PLAIN: dict[Kind, str] = {
     "things": r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|"
     r"hospital|school|course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight",
     "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver",
+    # of people, whom else each of them names
+    "superior": r"manager|boss|chef|superior|supervisor|vorgesetzt|reportsto|mentor|sponsor|(referred|invited|recruited)by",
     # such a column comes first, and is the default where it is the only one
     "wanted": _WANTED,
     # and of files that list those who are it
@@ -83,7 +85,7 @@ ID_NAMES = frozenset(
      "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
 )  # fmt: skip
 _CONTACTS = frozenset(  # say who or where somebody is
-    {"firstname", "lastname", "surname", "givenname", "familyname", "fullname", "vorname", "nachname", "familienname",
+    {"name", "firstname", "lastname", "surname", "givenname", "familyname", "fullname", "vorname", "nachname", "familienname",
      "phone", "telephone", "phonenumber", "telephonenumber", "mobile", "mobilephone", "telefon", "telefonnummer", "handy",
      "email", "emailaddress", "mailaddress", "street", "streetaddress", "strasse", "iban", "passport"}
 )  # fmt: skip

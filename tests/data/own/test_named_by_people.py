@@ -1,0 +1,88 @@
+"""Tables of people who name each other: friends in several columns, superiors, and what is said where that goes wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from fedgraph.data import read
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+DRAW = random.Random(4)
+PUPILS = sorted(DRAW.sample(range(1000, 9000), 60))
+FRIENDS = {one: DRAW.sample([other for other in PUPILS if other != one], DRAW.randint(1, 4)) for one in PUPILS}
+SMOKES = [DRAW.choice(["never", "often"]) for _ in PUPILS]
+STAFF = [f"{name}, {first}" for name in ("Koch", "Roth", "Wolf", "Beck", "Jung", "Kern") for first in "ABCDEFGHIJ"]
+
+
+def written(path: Path, head: str, lines: list[list[object]]) -> Path:
+    path.write_text("\n".join([head, *(",".join(f'"{cell}"' for cell in line) for line in lines)]) + "\n", encoding="utf-8")
+    return path
+
+
+def ties_of(path: Path, label: str) -> set[tuple[int, int]]:
+    graph = read(path, label=label).graph
+    assert isinstance(graph, Graph)
+    one, two = graph.adjacency.tocoo().coords
+    return {(int(a), int(b)) for a, b in zip(one, two, strict=True) if a < b}
+
+
+@pytest.mark.parametrize(
+    "head", ["friend1,friend2,friend3,friend4", "Freund 1,Freund 2,Freund 3,Freund 4", "best,second,third,last"]
+)
+@pytest.mark.parametrize("as_id", ["{}", "{}.0", "P{}"])
+def test_friends_in_several_columns_are_ties_each(tmp_path: Path, head: str, as_id: str) -> None:
+    lines = [
+        [as_id.format(one), smokes, *(as_id.format(other) for other in FRIENDS[one]), *[""] * (4 - len(FRIENDS[one]))]
+        for one, smokes in zip(PUPILS, SMOKES, strict=True)
+    ]
+    place = {one: row for row, one in enumerate(PUPILS)}
+    truth = {(min(place[a], place[b]), max(place[a], place[b])) for a, own in FRIENDS.items() for b in own}
+    assert ties_of(written(tmp_path / "school.csv", f"pid,smokes,{head}", lines), "smokes") == truth
+
+
+def staff(managed: bool = True, names: list[str] = STAFF) -> list[list[object]]:
+    """A line for each of the staff: id, name, grade, and whom they report to, by name or by id; nobody is above the first."""
+    above = [0, *(row // 8 for row in range(1, len(names)))]
+    called = [names[row] if managed else f"{4000 + 3 * row:06}" for row in above]
+    return [[f"{4000 + 3 * row:06}", name, "AB"[row % 2], called[row] if row else ""] for row, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("head", "managed"), [("Employee ID,Name,Grade,Manager", True), ("Employee ID,Name,Grade,Manager ID", False)]
+)
+def test_superiors_are_found_by_name_and_by_number(tmp_path: Path, head: str, managed: bool) -> None:
+    truth = {(row // 8, row) for row in range(1, len(STAFF))}
+    assert ties_of(written(tmp_path / "hr.csv", head, staff(managed)), "Grade") == truth
+
+
+def test_two_of_one_name_are_told_what_tells_them_apart(tmp_path: Path) -> None:
+    path = written(tmp_path / "hr.csv", "Employee ID,Name,Grade,Manager", staff(names=[*STAFF[:-1], STAFF[30]]))
+    for ends in (None, ["Name", "Manager"]):
+        with pytest.raises(DataError, match=r"'Beck, A' appears a second time; .*'Employee ID' tells all rows apart"):
+            read(path, label="Grade", ends=ends)
+
+
+@pytest.mark.parametrize(("listed", "says"), [(True, "empty these cells"), (False, "leave out these lines")])
+def test_what_to_do_with_who_is_nobody_is_what_the_table_allows(tmp_path: Path, listed: bool, says: str) -> None:
+    if listed:
+        lines = [[one, smokes, FRIENDS[one][0], 77] for one, smokes in zip(PUPILS, SMOKES, strict=True)]
+        written(tmp_path / "school.csv", "pid,smokes,friend1,friend2", lines)
+    else:
+        written(tmp_path / "people.csv", "id,smokes", [[one, smokes] for one, smokes in zip(PUPILS, SMOKES, strict=True)])
+        pairs: list[list[object]] = [[one, other] for one, own in FRIENDS.items() for other in own]
+        written(tmp_path / "ties.csv", "source,target", pairs + [[one, 77] for one in PUPILS])
+    with pytest.raises(DataError, match=rf"'77' 60 times .*{says}"):
+        read(tmp_path / "school.csv" if listed else tmp_path, label="smokes")
+
+
+def test_the_column_name_of_people_is_no_feature(tmp_path: Path) -> None:
+    people: list[list[object]] = [
+        [one, f"Name{row % 9}", smokes] for row, (one, smokes) in enumerate(zip(PUPILS, SMOKES, strict=True))
+    ]
+    written(tmp_path / "people.csv", "id,Name,smokes", people)
+    written(tmp_path / "ties.csv", "source,target", [[one, other] for one, own in FRIENDS.items() for other in own])
+    assert "left out Name: its header says who" in str(read(tmp_path, label="smokes").says)
