@@ -130,11 +130,17 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [_named_ties(table) for table in tables]
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
-    tables = _in_order(tables, remarks)
+    answers: list[str] = []
+    tables = [_without_answers(table, ends, answers) for table in _in_order(tables, remarks)]
     masks = [table for table in tables if _is_split(table)]
-    tables = related([table for table in tables if table not in masks], ends, found)
-    tables = tables if ends is None else _ends_among_people(tables, ends)
-    ties, pair = _ties(tables, ends, id)
+    try:
+        tables = related([table for table in tables if table not in masks], ends, found)
+        tables = tables if ends is None else _ends_among_people(tables, ends)
+        ties, pair = _ties(tables, ends, id)
+    except DataError as why:
+        if not answers:
+            raise
+        raise DataError(answers[0]) from why
     others = [table for table in tables if table is not ties]
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
@@ -215,6 +221,23 @@ def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
             table = replace(table, frame=frame, id="id", role="nodes", headed=True)
         found.append(table)
     return found
+
+
+def _without_answers(table: Table, ends: Sequence[str] | None, answers: list[str]) -> Table:
+    """A table of what people wrote without the column that names the row which a row answers: no row is a person."""
+    key = own_key(table) or ""
+    writers = [name for name in table.names if key and says("writer", name) and len(table.different(name)) < len(table.frame)]
+    for name in (name for name in table.names if writers and name not in (key, *writers)):
+        named, rows = table.different(name) - {""}, table.different(key)
+        if table.refers.get(name) != table.where and not (says("reply", name) and 2 * len(named & rows) > len(named)):
+            continue
+        pairs = f"SELECT a.{writers[0]} AS source, b.{writers[0]} AS target FROM {table.stem} a JOIN {table.stem} b"
+        said = f"{table.where}: {name!r} names the row that a row answers, and {writers[0]!r} who wrote it: writers have ties"
+        answers.append(f"{said}; allowed: a table of them, such as {pairs} ON a.{name} = b.{key}")
+        if name in (ends or ()):
+            raise DataError(answers[-1])
+        return replace(table, frame=table.frame.drop(columns=name), unused=(*table.unused, f"column {name!r} of {table.title}"))
+    return table
 
 
 def _by_number(one: str) -> tuple[int, int, str]:
@@ -321,7 +344,10 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
             for other in tables
             if other is not table
         )
-        if not known_so and (not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1])):
+        sided = plain_name(one)[:-1] == plain_name(two)[:-1] or bool(sides_of((one, two), (*SIDES, *WEAK_SIDES)))
+        called = sided or rank > 1 or all(is_id_name(name) or says("others", name) for name in (one, two))
+        rated = len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]
+        if not known_so and (not people or (len(people) == 1 and (rated or not called))):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [(one, two)])

@@ -24,8 +24,9 @@ _SOMEONE = (
 )
 _SURE = r"label|labels|y|class|classes|target|mltarget"
 Kind = Literal[
-    "ties", "people", "parts", "facts", "things", "others", "superior", "wanted", "listed", "owner", "label", "head", "weight",
-    "mask", "status", "ended", "sign", "someone", "apart", "groups", "measure", "perhaps a measure",
+    "ties", "people", "parts", "facts", "things", "others", "superior", "reply", "writer", "wanted", "listed", "owner",
+    "label", "head", "weight", "mask", "status", "ended", "sign", "someone", "apart", "groups", "measure",
+    "perhaps a measure",
 ]  # fmt: skip
 # Of files, as they are called
 _FILES: dict[Kind, str] = {
@@ -43,6 +44,9 @@ _PLAIN: dict[Kind, str] = {
     "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver",
     # of people, whom else each of them names
     "superior": r"manager|boss|chef|superior|supervisor|vorgesetzt|reportsto|mentor|sponsor|(referred|invited|recruited)by",
+    # of what people wrote: which row a row answers, and whose it is
+    "reply": r"^(parent|thread)(id|post|postid|comment|commentid|message|messageid)?$|replyto|answerto|^quot",
+    "writer": r"author|user|writer|poster|sender|member|participant|student|createdby",
     # such a column comes first, and is the default where it is the only one
     "wanted": _WANTED,
     # and of files that list those who are it

@@ -191,3 +191,27 @@ def test_numbers_that_begin_with_0_are_codes(tmp_path: Path) -> None:
     said = str(read(tmp_path, label="party", columns={"text": "one-hot"}).says)
     assert "tariff  text    3 texts: 01997, 05997, 09997" in said
     assert "month   number  1 … 9" in said
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_rows_that_answer_rows_are_no_people(tmp_path: Path, declared: bool) -> None:
+    refers = (" REFERENCES comments(id)", " REFERENCES users(id)") if declared else ("", "")
+    with sqlite3.connect(tmp_path / "forum.db") as held:
+        held.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, age INTEGER, party TEXT)")
+        held.execute(
+            f"CREATE TABLE comments (id INTEGER, parent_id INTEGER{refers[0]}, user_id INTEGER{refers[1]}, words INTEGER)"
+        )
+        held.executemany("INSERT INTO users VALUES (?, ?, ?)", USERS.values.tolist())
+        written = [(row, row // 2 or None, DRAW.randint(1, COUNT), DRAW.randint(1, COUNT)) for row in range(1, 50)]
+        held.executemany("INSERT INTO comments VALUES (?, ?, ?, ?)", written)
+    for ends in (None, ["parent_id", "user_id"]):
+        with pytest.raises(
+            DataError, match=r"'parent_id' names the row that a row answers, .* JOIN comments b ON a\.parent_id = b\.id"
+        ):
+            read(tmp_path / "forum.db", label="party", ends=ends)
+
+
+def test_two_columns_of_small_numbers_are_asked_about(tmp_path: Path) -> None:
+    folder(tmp_path, users=USERS, notes=pd.DataFrame(PAIRS, columns=["user_id", "words"]).assign(title="x"))
+    with pytest.raises(ReadingQuestion, match="are 'user_id' and 'words' both"):
+        read(tmp_path, label="party")
