@@ -345,9 +345,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
             if other is not table
         )
         sided = plain_name(one)[:-1] == plain_name(two)[:-1] or bool(sides_of((one, two), (*SIDES, *WEAK_SIDES)))
-        called = sided or rank > 1 or all(is_id_name(name) or says("others", name) for name in (one, two))
+        meant = sided or rank > 1 or all(is_id_name(name) or says("others", name) for name in (one, two))
         rated = len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]
-        if not known_so and (not people or (len(people) == 1 and (rated or not called))):
+        if not known_so and (not people or (len(people) == 1 and (rated or not meant))):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [(one, two)])
