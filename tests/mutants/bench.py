@@ -11,12 +11,12 @@ for something else. Each file of ``_FAMILIES`` offers ``cases() -> Iterator[Benc
     door          the desk: bounds enforced, values refused, the best of a secret number of trials
     objectives    objective perturbation with Gaussian noise
     sampling      Poisson batches, fixed batches, rows that change, one-time samples
-    sums          Gaussian sums, sums over neighbours under the log cap, counts of columns, records with owners
-    gradients     sums of clipped gradients whose rows read neighbours
+    sums          Gaussian sums, sums over neighbours under the log cap, counts of columns, records with owners, and sums of
+                  clipped gradients whose rows read neighbours
     streams       the noise of one client and round beside that of others, under a secret seed
 
-The last three, and ``methods`` (whole methods), break the shipped code itself, so the same break in the code gets the sound
-row accused.
+The last two, and ``methods`` (whole methods), break the shipped code itself, so the same break in the code gets the sound row
+accused.
 
 **Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
 gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching
@@ -26,9 +26,9 @@ it means the same as accusing. A mutant that is not caught means that the bench 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Concatenate, Literal, ParamSpec, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,27 +38,20 @@ from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores
 from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.events import Event
 
-BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
-P = ParamSpec("P")
+BenchSampler = Callable[[int, np.random.Generator], np.ndarray]
 _RUNS = 40_000
 _ERROR_RATE = 5e-4
-_FAMILIES = ("answers", "compositions", "door", "objectives", "sampling", "sums", "gradients", "streams")
+_FAMILIES = ("answers", "compositions", "door", "objectives", "sampling", "sums", "streams")
 
 
-def bench_sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, BenchSampler]:
+def bench_sampler(draw: Callable[..., np.ndarray]) -> Callable[..., BenchSampler]:
     """``draw(runs, rng, …)`` as a function of what follows: it returns the sampler that draws so."""
-    return lambda *given, **named: lambda runs, rng: draw(runs, rng, *given, **named)
+    return lambda *given, **named: lambda runs, rng: np.asarray(draw(runs, rng, *given, **named), dtype=float)
 
 
 @dataclass(frozen=True)
 class BenchClaim:
-    """What a case says of itself.
-
-    Attributes:
-        epsilon: it says to be (epsilon, delta)-DP.
-        delta: the same.
-        accountant: who says so.
-    """
+    """To be (epsilon, delta)-DP, as ``accountant`` says."""
 
     epsilon: float
     delta: float
@@ -103,29 +96,34 @@ class BenchCase:
     mutant: str | None = None
     counts: bool = True
 
-    def broken(
-        self, mutant: str, present: BenchSampler, absent: BenchSampler | None = None, claim: BenchClaim | None = None
-    ) -> BenchCase:
-        """A twin that makes the same claim (or ``claim``) for something else."""
-        return replace(self, mutant=mutant, present=present, absent=absent or self.absent, claim=claim or self.claim)
+
+Worlds = tuple[BenchSampler, BenchSampler]  # with the unit, and without
+
+
+def twins(
+    name: str,
+    relation: str,
+    claim: BenchClaim,
+    worlds: Worlds,
+    broken: Mapping[str, Worlds | BenchSampler | BenchClaim],
+    *how: Any,
+    **more: Any,
+) -> Iterator[BenchCase]:
+    """The sound case, and a twin for each of ``broken``: other worlds, another one where the unit is, or another claim."""
+    sound = BenchCase(name, relation, claim, *worlds, *how, **more)
+    yield sound
+    for mutant, other in broken.items():
+        if isinstance(other, BenchClaim):
+            yield replace(sound, mutant=mutant, claim=other)
+        else:
+            present, absent = other if isinstance(other, tuple) else (other, sound.absent)
+            yield replace(sound, mutant=mutant, present=present, absent=absent)
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One judged case.
-
-    Attributes:
-        mechanism: name of the sound case.
-        mutant: what was broken; None for the sound one.
-        relation: unit and neighbouring relation.
-        epsilon: claimed.
-        delta: claimed.
-        accountant: who claims it.
-        measures: ``epsilon`` or ``delta``.
-        lower_bound: on what ``measures`` names.
-        ceiling: the largest ε that counting this many runs could show.
-        method: which of the methods gave the bound.
-        runs: per world, counted.
+    """One judged case: its claim, the bound on what ``measures`` names, the largest ε that counting so many runs could show
+    (``ceiling``), and which ``method`` gave the bound.
     """
 
     mechanism: str
@@ -170,15 +168,8 @@ _HEADING = (
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All rows, in the order of the families.
+    """All rows; lower bounds of sound cases hold together with this confidence."""
 
-    Attributes:
-        seed: root of all random streams.
-        confidence: with which all lower bounds of sound cases hold together.
-        rows: one for each case.
-    """
-
-    seed: int
     confidence: float
     rows: tuple[BenchRow, ...]
 
@@ -189,10 +180,8 @@ class BenchReport:
 
     @property
     def summary(self) -> str:
-        mutants = [row for row in self.rows if row.mutant is not None]
-        sound = [row for row in self.rows if row.mutant is None]
-        caught, accused = sum(row.accused for row in mutants), sum(row.accused for row in sound)
-        return f"{caught} of {len(mutants)} mutants caught, {accused} of {len(sound)} sound mechanisms accused"
+        mutants, sound = ([row.accused for row in self.rows if (row.mutant is None) is s] for s in (False, True))
+        return f"{sum(mutants)} of {len(mutants)} mutants caught, {sum(sound)} of {len(sound)} sound mechanisms accused"
 
 
 def all_bench_cases() -> Iterator[BenchCase]:
@@ -221,14 +210,14 @@ def run_bench(
         if only in (None, case.name):
             rows.append(judge_bench_case(case, seed, alpha))
             tell(str(rows[-1]))
-    return BenchReport(seed, 1 - error_rate, tuple(rows))
+    return BenchReport(1 - error_rate, tuple(rows))
 
 
 def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
     """Run one case and bound what it measures; wrong with probability at most alpha."""
     counted_on = _runs(case, seed, "counted", case.runs)
-    claim, closed = case.claim, case.closed_form
-    each = alpha / 2 if case.counts and closed is not None and case.measures == "epsilon" else alpha
+    claim, closed = case.claim, case.closed_form if case.measures == "epsilon" else None
+    each = alpha / 2 if case.counts and closed is not None else alpha
     bounds: dict[str, float] = {}
     if case.counts:
         chosen_on = _runs(case, seed, "chosen", case.runs // 2)
@@ -236,7 +225,7 @@ def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
             bounds["Clopper-Pearson"] = lower_bound.of_epsilon(chosen_on, counted_on, claim.delta, each)
         else:
             bounds["Clopper-Pearson"] = lower_bound.of_delta(chosen_on, counted_on, claim.epsilon, each)
-    if closed is not None and case.measures == "epsilon":
+    if closed is not None:
         bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
     method = max(bounds, key=lambda name: bounds[name])
     measured = (case.measures, bounds[method], lower_bound.ceiling(case.runs, claim.delta, each), method)

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.audit import lower_bound
-from fedgraph.privacy.fields import ArrayField
-from fedgraph.privacy.mechanisms.objective_perturbation import (
-    Calibrated,
-    LossBounds,
-    ObjectivePerturbation,
-    Situation,
-    calibrated,
-)
+from fedgraph.privacy.mechanisms import objective_perturbation as objective
 from fedgraph.privacy.units import Relation
-from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
+from tests.mutants.bench import BenchCase, BenchClaim, Worlds, bench_sampler, twins
 
 _EPSILON, _DELTA = 2.0, 1e-3
 _LABELLED, _REGULARISER, _GRADIENT = 4, 1.0, 1e-9
-_RUNS = 10_000
+_RUNS = 5_000
 
 
 @dataclass(frozen=True)
@@ -34,34 +27,34 @@ class _LinearProblem:
 
     regulariser: float
 
-    def minimise(self, rows: ArrayField, noise: ArrayField) -> ArrayField:
+    def minimise(self, rows, noise):
         return -(rows.sum(axis=0)[:, None] + noise) / (len(rows) * self.regulariser)
 
-    def gradient(self, theta: ArrayField, rows: ArrayField, noise: ArrayField) -> ArrayField:
+    def gradient(self, theta, rows, noise):
         return (rows.sum(axis=0)[:, None] + noise) / len(rows) + self.regulariser * theta
+
+
+@bench_sampler
+def _minimisers(runs, rng, made: objective.Calibrated, factor, own):
+    """Runs of the mechanism with ``factor`` of the noise, on rows of which the first is ``own``."""
+    noise, problem = made.noise_std * factor, _LinearProblem(made.regulariser)
+    mechanism = objective.ObjectivePerturbation(1, np.inf, _GRADIENT, made.output_std, problem, noise_std=noise)
+    rows = np.array([[own], [1.0], [-1.0], [0.5]])
+    return [float(mechanism.apply(rows, rng)[0, 0]) for _ in range(runs)]
 
 
 def cases() -> Iterator[BenchCase]:
     """The price of the whole release, and less noise than it needs."""
 
-    def calibrated_for(psi: float) -> Calibrated:
-        bounds = LossBounds(1.0, 0.0, 0.0)
-        given = Situation(_EPSILON, _DELTA, 0.9, bounds, psi, 1, 1, _LABELLED, per_end=False, gaussian=True)
-        return calibrated(given, _REGULARISER, _GRADIENT)
+    def calibrated_for(psi: float) -> objective.Calibrated:
+        bounds = objective.LossBounds(1.0, 0.0, 0.0)
+        given = objective.Situation(_EPSILON, _DELTA, 0.9, bounds, psi, 1, 1, _LABELLED, per_end=False, gaussian=True)
+        return objective.calibrated(given, _REGULARISER, _GRADIENT)
+
+    def worlds(made: objective.Calibrated, factor: float = 1.0) -> Worlds:
+        return _minimisers(made, factor, -1.0), _minimisers(made, factor, 1.0)
 
     made, halved = calibrated_for(2.0), calibrated_for(1.0)
-    claim, worlds = BenchClaim.of(made.event, _DELTA), (_minimisers(made, 1.0, -1.0), _minimisers(made, 1.0, 1.0))
-    relation = Relation.EDGE_UNDIRECTED.value
-    sound = BenchCase("gaussian-objective", relation, claim, *worlds, lower_bound.gaussian(), runs=_RUNS)
-    yield sound
-    yield sound.broken("noise × ⅔", _minimisers(made, 2 / 3, -1.0), _minimisers(made, 2 / 3, 1.0))
-    yield sound.broken("Ψ of one end for two", _minimisers(halved, 1.0, -1.0), _minimisers(halved, 1.0, 1.0))
-
-
-@bench_sampler
-def _minimisers(runs: int, rng: np.random.Generator, made: Calibrated, factor: float, own: float) -> np.ndarray:
-    """Runs of the mechanism with ``factor`` of the noise, on rows of which the first is ``own``."""
-    noise, problem = made.noise_std * factor, _LinearProblem(made.regulariser)
-    mechanism = ObjectivePerturbation(1, np.inf, _GRADIENT, made.output_std, problem, noise_std=noise)
-    rows = np.array([[own], [1.0], [-1.0], [0.5]])
-    return np.array([float(mechanism.apply(rows, rng)[0, 0]) for _ in range(runs)])
+    broken = {"noise × ⅔": worlds(made, 2 / 3), "Ψ of one end for two": worlds(halved)}
+    claim, relation = BenchClaim.of(made.event, _DELTA), Relation.EDGE_UNDIRECTED.value
+    yield from twins("gaussian-objective", relation, claim, worlds(made), broken, lower_bound.gaussian(), runs=_RUNS)
