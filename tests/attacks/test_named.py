@@ -32,7 +32,7 @@ FEW_STEPS = {"method": "features", "steps": 2}
 
 
 def outcome(graph: Graph, method: dict[str, Any], named: Sequence[dict[str, Any]] = (), **changes: Any) -> Result:
-    """One cell of ``method``, attacked by those that are ``named``; changes: of the task, or of its ``attack`` (None: no attack)."""
+    """One cell of ``method``, attacked by ``named``; changes: of the task, or of its ``attack`` (None: no attack)."""
     asked = changes.pop("attack", {})
     attack = asked if asked is None else {"canaries": 0, "named": list(named), "shadows": 4} | asked
     given = {"methods": [method], "trust": ["curator"], "epsilons": [1.0], "attack": attack, "delta": 1e-3} | changes
@@ -180,7 +180,7 @@ def test_membership_on_citeseer_as_printed(data_root: Any) -> None:
 @pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_links_of_cora_as_printed(data_root: Any) -> None:
-    """Two-layer GCN without privacy: correlation of posteriors AUC .917, LinkTeller .999, and less among those two hops apart."""
+    """Two-layer GCN without privacy: correlation of posteriors AUC .917, LinkTeller .999, less among those two hops apart."""
     graph = data.load("planetoid/cora", root=data_root)
     teller = {"attack": "linkteller", "most": 60}
     found, harder = (
