@@ -1,4 +1,4 @@
-"""Lower bounds on ε from many runs: below the truth, close to it, above it no more often than stated; what they refuse."""
+"""Bounds from many runs are below the truth, close to it, and false no more often than stated; operating points keep limits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
-from fedgraph.audit import lower_bound
+from fedgraph.audit import lower_bound, operating_points
 from fedgraph.audit.lower_bound import LowerBoundScores
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import gaussian as exact
 
 Draw = Callable[[np.random.Generator, int], LowerBoundScores]
-Bound = Callable[[Draw, np.random.Generator, int, float], float]
 KEEP, HALF = math.e / (math.e + 4), math.e / (math.e + 1)
 ONE = 1 / (1 + math.exp(-0.25))
 NORMAL = ndtri((np.arange(50_000) + 0.5) / 50_000)  # mid-point quantiles: N(0, 1) without chance
@@ -30,47 +29,27 @@ def laplaces(rng: np.random.Generator, runs: int) -> LowerBoundScores:
     return LowerBoundScores(rng.laplace(2.0, 2.0, runs), rng.laplace(0.0, 2.0, runs))
 
 
-def answers(rng: np.random.Generator, runs: int) -> LowerBoundScores:
-    return LowerBoundScores(1.0 * (rng.random(runs) < KEEP), 1.0 * (rng.random(runs) < (1 - KEEP) / 4))
+def bits(chance: float, other: float, count: int = 1) -> Draw:
+    return lambda rng, runs: LowerBoundScores(*(1.0 * rng.binomial(count, p, runs) for p in (chance, other)))
 
 
-def binary(rng: np.random.Generator, runs: int) -> LowerBoundScores:
-    return LowerBoundScores(1.0 * (rng.random(runs) < HALF), 1.0 * (rng.random(runs) >= HALF))
+KNOWN = {  # (bound of a draw at α, draw, what is true)
+    "gaussian": (lambda draw, alpha: lower_bound.gaussian().bound(draw(), 1e-3, alpha), normals, exact.epsilon(1.0, 1e-3)),
+    "laplace": (lambda draw, alpha: lower_bound.laplace().bound(draw(), 1e-2, alpha), laplaces, 1 + 2 * math.log(0.99)),
+    "response": (lambda draw, alpha: lower_bound.response(5).bound(draw(), 0.0, alpha), bits(KEEP, (1 - KEEP) / 4), 1.0),
+    "bits": (lambda draw, alpha: lower_bound.bits(4).bound(draw(), 0.0, alpha), bits(ONE, 1 - ONE, 4), 1.0),
+    "counted events": (lambda draw, alpha: lower_bound.of_epsilon(draw(), draw(), 0.0, alpha), bits(HALF, 1 - HALF), 1.0),
+    "counted hockey-stick": (
+        lambda draw, alpha: lower_bound.of_delta(draw(), draw(), 0.5, alpha), normals, math.exp(exact.log_delta(0.5, 1.0)),
+    ),
+}  # fmt: skip
 
 
-def four_bits(rng: np.random.Generator, runs: int) -> LowerBoundScores:
-    return LowerBoundScores(rng.binomial(4, ONE, runs).astype(float), rng.binomial(4, 1 - ONE, runs).astype(float))
-
-
-def closed(form: lower_bound.ClosedFormAudit, delta: float) -> Bound:
-    return lambda draw, rng, runs, alpha: form.bound(draw(rng, runs), delta, alpha)
-
-
-def counted(draw: Draw, rng: np.random.Generator, runs: int, alpha: float) -> float:
-    return lower_bound.of_epsilon(draw(rng, runs), draw(rng, runs), 0.0, alpha)
-
-
-def stick(draw: Draw, rng: np.random.Generator, runs: int, alpha: float) -> float:
-    return lower_bound.of_delta(draw(rng, runs), draw(rng, runs), 0.5, alpha)
-
-
-KNOWN = [
-    pytest.param(closed(lower_bound.gaussian(), 1e-3), normals, exact.epsilon(1.0, 1e-3), id="gaussian"),
-    pytest.param(closed(lower_bound.laplace(), 1e-2), laplaces, 1 + 2 * math.log(0.99), id="laplace"),
-    pytest.param(closed(lower_bound.response(5), 0.0), answers, 1.0, id="response"),
-    pytest.param(closed(lower_bound.bits(4), 0.0), four_bits, 1.0, id="bits"),
-    pytest.param(counted, binary, 1.0, id="counted events"),
-    pytest.param(stick, normals, math.exp(exact.log_delta(0.5, 1.0)), id="counted hockey-stick"),
-]
-
-
-@pytest.mark.parametrize(("bound", "draw", "truth"), KNOWN)
-def test_a_bound_is_within_a_fifth_of_the_truth_and_above_it_no_more_often_than_stated(
-    bound: Bound, draw: Draw, truth: float
-) -> None:
-    assert 0.8 * truth <= bound(draw, np.random.default_rng(1), 40_000, 1e-4) <= truth
-    rng, alpha, audits = np.random.default_rng(2), 0.2, 400
-    false = sum(bound(draw, rng, 60, alpha) > truth for _ in range(audits))
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_bound_is_within_a_fifth_of_the_truth_and_above_it_no_more_often_than_stated(name: str) -> None:
+    (bound, draw, truth), rng, alpha, audits = KNOWN[name], np.random.default_rng(1), 0.2, 400
+    assert 0.8 * truth <= bound(lambda: draw(rng, 40_000), 1e-4) <= truth
+    false = sum(bound(lambda: draw(rng, 60), alpha) > truth for _ in range(audits))
     assert binom.sf(false - 1, audits, alpha) > 1e-6
 
 
@@ -102,10 +81,30 @@ def test_edge_cases() -> None:
     assert [form.bound(same, 1e-3, 0.05) for form in noisy] == [0.0] * 2
     assert lower_bound.of_epsilon(none, none, 0.0, 0.05) == lower_bound.of_epsilon(same, same, 0.0, 0.05) == 0.0
     assert lower_bound.of_epsilon(apart, apart, 0.99, 0.05) == 0.0
-    with pytest.raises(PrivacyError, match="delta = 0"):
-        lower_bound.bits(2).bound(apart, 0.1, 0.05)
-    with pytest.raises(PrivacyError, match="NaN"):
-        LowerBoundScores(np.array([math.nan]), np.zeros(1))
-    for alpha in (0.0, 1.0, math.nan):
-        with pytest.raises(PrivacyError, match="alpha"):
-            lower_bound.of_epsilon(apart, apart, 0.0, alpha)
+    for wrong in (
+        lambda: lower_bound.bits(2).bound(apart, 0.1, 0.05),
+        lambda: LowerBoundScores(np.array([math.nan]), np.zeros(1)),
+        lambda: operating_points.of_scores(np.array([np.nan, 1.0]), np.array([True, False])),
+        *(lambda alpha=alpha: lower_bound.of_epsilon(apart, apart, 0.0, alpha) for alpha in (0.0, 1.0, math.nan)),
+    ):
+        with pytest.raises(PrivacyError):
+            wrong()
+
+
+def test_operating_points_of_perfect_constant_and_normal_scores() -> None:
+    truth = np.arange(200_000) % 2 == 0
+    perfect, nothing, empty = (
+        operating_points.of_scores(*given)
+        for given in ((1.0 * truth, truth), (0.0 * truth, truth), (np.zeros(3), np.ones(3, bool)))
+    )
+    assert (perfect.auc, perfect.advantage, perfect.tpr) == (1.0, 1.0, (1.0, 1.0))
+    assert (nothing.auc, nothing.advantage, nothing.tpr) == (0.5, 0.0, (0.0, 0.0))
+    assert (empty.auc, empty.advantage) == (0.5, 0.0)
+    found = operating_points.of_scores(np.random.default_rng(0).normal(size=truth.size) + 2.0 * truth, truth)
+    assert found.auc == pytest.approx(norm.cdf(math.sqrt(2)), abs=0.005)
+    assert found.advantage == pytest.approx(2 * norm.cdf(1) - 1, abs=0.01)
+    for rate, tpr in zip(operating_points.LOW_OPERATING_RATES, found.tpr, strict=True):
+        assert tpr == pytest.approx(norm.cdf(2 + norm.ppf(rate)), abs=0.02)
+    for mu, delta in ((0.3, 1e-5), (0.3, 1e-2), (1.0, 1e-5), (2.5, 1e-2)):
+        most = operating_points.most_audited_advantage(exact.epsilon(mu, delta), delta)
+        assert 2 * norm.cdf(mu / 2) - 1 <= most + 1e-12, "no Gaussian mechanism goes beyond the limits"

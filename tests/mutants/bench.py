@@ -6,17 +6,11 @@
 A ``BenchCase`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim
 for something else. Each file of ``_FAMILIES`` offers ``cases() -> Iterator[BenchCase]``.
 
-    answers       Laplace, randomised response, the multi-bit encoder, one-shot Gumbel top-k
-    compositions  overlapping clients, secure sums, many releases about one unit
-    door          the desk: bounds enforced, values refused, the best of a secret number of trials
-    objectives    objective perturbation with Gaussian noise
-    sampling      Poisson batches, fixed batches, rows that change, one-time samples
-    sums          Gaussian sums, sums over neighbours under the log cap, counts of columns, records with owners
-    gradients     sums of clipped gradients whose rows read neighbours
+    mechanisms    releases of one mechanism, compositions, the desk, secret batches, sums over neighbours
     streams       the noise of one client and round beside that of others, under a secret seed
 
-The last three, and ``methods`` (whole methods), break the shipped code itself, so the same break in the code gets the sound
-row accused.
+``streams``, ``methods`` (whole methods) and the gradients of ``mechanisms`` break the shipped code itself, so the same break in
+the code gets the sound row accused.
 
 **Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
 gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching
@@ -26,9 +20,9 @@ it means the same as accusing. A mutant that is not caught means that the bench 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Concatenate, Literal, ParamSpec, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,28 +31,22 @@ from fedgraph.audit import lower_bound
 from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores
 from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.events import Event
+from fedgraph.privacy.units import Relation
 
-BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
-P = ParamSpec("P")
+BenchSampler = Callable[[int, np.random.Generator], np.ndarray]
 _RUNS = 40_000
 _ERROR_RATE = 5e-4
-_FAMILIES = ("answers", "compositions", "door", "objectives", "sampling", "sums", "gradients", "streams")
+_FAMILIES = ("mechanisms", "streams")
 
 
-def bench_sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, BenchSampler]:
+def bench_sampler(draw: Callable[..., np.ndarray]) -> Callable[..., BenchSampler]:
     """``draw(runs, rng, …)`` as a function of what follows: it returns the sampler that draws so."""
-    return lambda *given, **named: lambda runs, rng: draw(runs, rng, *given, **named)
+    return lambda *given, **named: lambda runs, rng: np.asarray(draw(runs, rng, *given, **named), dtype=float)
 
 
 @dataclass(frozen=True)
 class BenchClaim:
-    """What a case says of itself.
-
-    Attributes:
-        epsilon: it says to be (epsilon, delta)-DP.
-        delta: the same.
-        accountant: who says so.
-    """
+    """To be (epsilon, delta)-DP, as ``accountant`` says."""
 
     epsilon: float
     delta: float
@@ -103,29 +91,34 @@ class BenchCase:
     mutant: str | None = None
     counts: bool = True
 
-    def broken(
-        self, mutant: str, present: BenchSampler, absent: BenchSampler | None = None, claim: BenchClaim | None = None
-    ) -> BenchCase:
-        """A twin that makes the same claim (or ``claim``) for something else."""
-        return replace(self, mutant=mutant, present=present, absent=absent or self.absent, claim=claim or self.claim)
+
+Worlds = tuple[BenchSampler, BenchSampler]  # with the unit, and without
+
+
+def twins(
+    name: str,
+    relation: Relation | str,
+    claim: BenchClaim,
+    worlds: Worlds,
+    broken: Mapping[str, Worlds | BenchSampler | BenchClaim],
+    *how: Any,
+    **more: Any,
+) -> Iterator[BenchCase]:
+    """The sound case, and a twin for each of ``broken``: other worlds, another one where the unit is, or another claim."""
+    sound = BenchCase(name, getattr(relation, "value", relation), claim, *worlds, *how, **more)
+    yield sound
+    for mutant, other in broken.items():
+        if isinstance(other, BenchClaim):
+            yield replace(sound, mutant=mutant, claim=other)
+        else:
+            present, absent = other if isinstance(other, tuple) else (other, sound.absent)
+            yield replace(sound, mutant=mutant, present=present, absent=absent)
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One judged case.
-
-    Attributes:
-        mechanism: name of the sound case.
-        mutant: what was broken; None for the sound one.
-        relation: unit and neighbouring relation.
-        epsilon: claimed.
-        delta: claimed.
-        accountant: who claims it.
-        measures: ``epsilon`` or ``delta``.
-        lower_bound: on what ``measures`` names.
-        ceiling: the largest ε that counting this many runs could show.
-        method: which of the methods gave the bound.
-        runs: per world, counted.
+    """One judged case: its claim, the bound on what ``measures`` names, the largest ε that counting so many runs could show
+    (``ceiling``), and which ``method`` gave the bound.
     """
 
     mechanism: str
@@ -170,15 +163,8 @@ _HEADING = (
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All rows, in the order of the families.
+    """All rows; lower bounds of sound cases hold together with this confidence."""
 
-    Attributes:
-        seed: root of all random streams.
-        confidence: with which all lower bounds of sound cases hold together.
-        rows: one for each case.
-    """
-
-    seed: int
     confidence: float
     rows: tuple[BenchRow, ...]
 
@@ -189,10 +175,8 @@ class BenchReport:
 
     @property
     def summary(self) -> str:
-        mutants = [row for row in self.rows if row.mutant is not None]
-        sound = [row for row in self.rows if row.mutant is None]
-        caught, accused = sum(row.accused for row in mutants), sum(row.accused for row in sound)
-        return f"{caught} of {len(mutants)} mutants caught, {accused} of {len(sound)} sound mechanisms accused"
+        mutants, sound = ([row.accused for row in self.rows if (row.mutant is None) is s] for s in (False, True))
+        return f"{sum(mutants)} of {len(mutants)} mutants caught, {sum(sound)} of {len(sound)} sound mechanisms accused"
 
 
 def all_bench_cases() -> Iterator[BenchCase]:
@@ -204,31 +188,25 @@ def all_bench_cases() -> Iterator[BenchCase]:
 def run_bench(
     cases: Iterable[BenchCase],
     seed: int = 0,
-    only: str | None = None,
     error_rate: float = _ERROR_RATE,
     tell: Callable[[str], None] = lambda row: None,
 ) -> BenchReport:
-    """Judge ``cases``, or those of the mechanism named ``only``.
-
-    ``only`` does not change a row: error rates and random streams are those of the full run. error_rate: that any sound case
-    is accused. tell: gets a heading, and each row as it is judged.
-    """
+    """Judge ``cases``. error_rate: that any sound one is accused. tell: gets a heading, and each row as it is judged."""
     listed = list(cases)
     alpha = error_rate / max(1, sum(case.mutant is None for case in listed))
     tell(_HEADING)
     rows = []
     for case in listed:
-        if only in (None, case.name):
-            rows.append(judge_bench_case(case, seed, alpha))
-            tell(str(rows[-1]))
-    return BenchReport(seed, 1 - error_rate, tuple(rows))
+        rows.append(judge_bench_case(case, seed, alpha))
+        tell(str(rows[-1]))
+    return BenchReport(1 - error_rate, tuple(rows))
 
 
 def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
     """Run one case and bound what it measures; wrong with probability at most alpha."""
     counted_on = _runs(case, seed, "counted", case.runs)
-    claim, closed = case.claim, case.closed_form
-    each = alpha / 2 if case.counts and closed is not None and case.measures == "epsilon" else alpha
+    claim, closed = case.claim, case.closed_form if case.measures == "epsilon" else None
+    each = alpha / 2 if case.counts and closed is not None else alpha
     bounds: dict[str, float] = {}
     if case.counts:
         chosen_on = _runs(case, seed, "chosen", case.runs // 2)
@@ -236,7 +214,7 @@ def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
             bounds["Clopper-Pearson"] = lower_bound.of_epsilon(chosen_on, counted_on, claim.delta, each)
         else:
             bounds["Clopper-Pearson"] = lower_bound.of_delta(chosen_on, counted_on, claim.epsilon, each)
-    if closed is not None and case.measures == "epsilon":
+    if closed is not None:
         bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
     method = max(bounds, key=lambda name: bounds[name])
     measured = (case.measures, bounds[method], lower_bound.ceiling(case.runs, claim.delta, each), method)

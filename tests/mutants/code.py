@@ -19,37 +19,29 @@ from unittest import mock
 from fedgraph import plugins
 
 _FILES = {  # file → the method that it is about, which may stand in a package of its own; empty: several, or none
-    "choices": "",
-    "counts": "",
+    "promises": "",
+    "samples": "",
     "heter_poisson_rates": "heter_poisson",
     "label_hop_meetings": "label_hop",
     "own_model_examples": "own_model",
-    "privgnn_samples": "privgnn",
-    "roster": "",
-    "samples": "",
 }
+Breaks = list[tuple[object, str, object]]  # (owner, name, what stands there instead), all put in place together
 
 
 @dataclass(frozen=True)
 class CodeMutant:
-    """A fault.
-
-    Attributes:
-        name: what is broken.
-        breaks: (owner, name, what stands there instead), all put in place together.
-        check: raises ``AssertionError`` where the code does not keep its promise.
-    """
+    """A fault. breaks: puts it in place. check: raises ``AssertionError`` where the code does not keep its promise."""
 
     name: str
-    breaks: Callable[[], list[tuple[object, str, object]]]
+    breaks: Callable[[], Breaks]
     check: Callable[[], None]
 
     @contextlib.contextmanager
     def broken(self) -> Iterator[None]:
         """The fault, as long as it lasts."""
         with contextlib.ExitStack() as held:
-            for owner, name, instead in self.breaks():
-                held.enter_context(mock.patch.object(owner, name, instead))
+            for patch in self.breaks():
+                held.enter_context(mock.patch.object(*patch))
             yield
 
     @property

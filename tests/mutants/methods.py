@@ -54,75 +54,10 @@ _SMALL = {  # one step of a small model, clipped, and a histogram of labels
     "release": "labels", "server_rate": 0.1,
 }  # fmt: skip
 _NODES = 6  # of a client's graph
-
-
-@dataclass(frozen=True, eq=False)
-class _Game:
-    """Two neighbouring inputs of one method: the clients without the canary (or with it in version 0), and with it.
-
-    plan: at ``EPSILON`` and ``DELTA``. read: from (what a viewer sees of the plan, final state) to the score of one run.
-    """
-
-    plan: Plan
-    worlds: tuple[Partition, Partition]
-    read: Callable[[Any, State], float]
-
-
-def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
-    held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
-    parts = np.array_split(np.arange(held.num_nodes), clients)
-    dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
-    edge = module.OFFERS.units == (Unit.EDGE,) or dict(settings).get("unit") == "edge"
-    sizes = tuple(p.size for p in parts)
-    facts = public_facts(
-        held.num_nodes, held.num_features, held.num_classes, sizes, viewer, None, None if edge else public,
-        public_attributes=graph_without_edges(held) if edge else None, members=tuple(parts),
-    )  # fmt: skip
-    plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
-    asked, relation = coin_game.join_canary_clients(dealt, held), plan.guarantee.protection.relation
-    found: coin_game.Canaries
-    if relation.unit is Unit.NODE:
-        own = np.isin(np.arange(asked.num_nodes), parts[0])
-        honest = replace(asked, labels=np.where(own, asked.labels, -1))
-        found = coin_game.draw_canary_nodes(honest, public, relation, 1, "word", rng)
-        asked = found.planted(asked, np.arange(asked.num_nodes), np.ones(1, dtype=bool))
-    else:
-        found = coin_game.draw_canary_edges(asked, dealt, relation, 1, rng)
-    worlds = [coin_game.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
-
-    def read(seen_as: Any, state: State) -> float:
-        return float(evidence.readers(plan.method).evidence(seen_as, state, asked, found.units)[0])
-
-    return _Game(plan, (worlds[0], worlds[1]), read)
-
-
-def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.random.Generator) -> _Game:
-    two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
-    parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
-    dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes, holdings = (_NODES,) * clients, dealt.holdings(two.num_nodes)
-    facts = public_facts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings, public_name="nothing")
-    plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
-    found = canary_graphs.draw(plan, dealt, rng)
-    assert found is not None
-    one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
-    units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
-
-    def read(seen_as: Any, state: State) -> float:
-        return float(evidence.readers(plan.method).graph_evidence(seen_as, state, found.zero, one, units)[0])
-
-    return _Game(plan, (found.zero, one), read)
-
-
-def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
-    return Partition(clients, True, 0, f"{len(clients)} clients", from_edges=False, from_labels=False)
-
-
 MUTANT_ERROR_RATE = 0.01
 MUTANT_RUNS = 300
 _READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
 _Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
-
 UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("unseen.toml").read_text(encoding="utf-8"))
 
 
@@ -149,66 +84,114 @@ class _Whole:
         return f"{told}, {self.clients} client{'s'[: self.clients > 1]}"
 
 
-def _methods_with_mutants() -> Iterator[_Whole]:
+def listed() -> Iterator[_Whole]:
+    """Every sound method, and after it its mutants."""
+
+    def both(method: SettingsSpec, viewer: Viewer, clients: int, *breaks: _Break, **how: Any) -> Iterator[_Whole]:
+        return (_Whole(method, viewer, clients, broken, **how) for broken in ("", *breaks))
+
     features = {"method": "features", "steps": 2, "projection": "none"}
-    together = Viewer.SERVER_SECURE_AGGREGATION
-    yield from _sound_and_broken(features, Viewer.SERVER, 2, "noise × ⅔")
-    yield from _sound_and_broken(features, together, 5, "secure sum leaked")
-    yield from _sound_and_broken(features, together, 3, "secure sum leaked", "second colluder", times=2)
-    yield from _sound_and_broken(features, together, 2, "colluder ignored", times=2)
+    alone, server, together = Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION
+    yield from both(features, server, 2, "noise × ⅔")
+    yield from both(features, together, 5, "secure sum leaked")
+    yield from both(features, together, 3, "secure sum leaked", "second colluder", times=2)
+    yield from both(features, together, 2, "colluder ignored", times=2)
     drawn = {"method": "heter_poisson", "steps": 2, "projection": 0, "sampling_rate": 1.0}  # its own row, in every step
-    yield from _sound_and_broken(drawn, Viewer.SERVER, 2, "noise × ⅔")
+    yield from both(drawn, server, 2, "noise × ⅔")
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    stages = {"method": "progap_edge", "hops": 2, "epochs": 1, "hidden": 4}
-    for method in (hops, stages):
-        yield from _sound_and_broken(method, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔", "one hop not counted")
-    two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
-    grown = {"method": "progap_node", "hops": 1, "steps": 2, "projection": 0, "hop_share": 0.1}
-    for method in (two_stages, grown):
-        yield from _sound_and_broken(method, Viewer.SERVER, 2, "noise × ⅔", opened=True)
+    for method in (hops, {"method": "progap_edge", "hops": 2, "epochs": 1, "hidden": 4}):
+        yield from both(method, alone, 1, "noise × ⅔", "one hop not counted")
+    staged = {"steps": 2, "projection": 0, "hop_share": 0.1}
+    for method in ({"method": "gap_node", **staged}, {"method": "progap_node", "hops": 1, **staged}):
+        yield from both(method, server, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
         each = {"method": "local_dp", "training": training, "updates": "each", **_SMALL}
         summed = {**each, "updates": "sum"}
-        yield from _sound_and_broken(each, Viewer.SERVER, 2, "noise × ⅔")
-        yield from _sound_and_broken(summed, Viewer.SERVER, 4, "noise × ⅔", "secure sum leaked")
-        yield from _sound_and_broken(summed, Viewer.SERVER, 2, "colluder ignored", times=2)
+        yield from both(each, server, 2, "noise × ⅔")
+        yield from both(summed, server, 4, "noise × ⅔", "secure sum leaked")
+        yield from both(summed, server, 2, "colluder ignored", times=2)
 
 
-def _sound_and_broken(
-    method: SettingsSpec, viewer: Viewer, clients: int, *breaks: _Break, times: int = 1, opened: bool = False
-) -> Iterator[_Whole]:
-    sound = _Whole(method, viewer, clients, "", times, opened)
-    yield sound
-    for broken in breaks:
-        yield replace(sound, broken=broken)
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """Two neighbouring inputs of one method: the clients without the canary (or with it in version 0), and with it.
+
+    plan: at ``EPSILON`` and ``DELTA``. read: from (what a viewer sees of the plan, final state) to the score of one run.
+    """
+
+    plan: Plan
+    worlds: tuple[Partition, Partition]
+    read: Callable[[Any, State], float]
+
+
+def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
+    held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
+    parts = np.array_split(np.arange(held.num_nodes), clients)
+    dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
+    edge = module.OFFERS.units == (Unit.EDGE,) or dict(settings).get("unit") == "edge"
+    known = {"public_attributes": graph_without_edges(held)} if edge else {"public_graph": public}
+    sizes = tuple(p.size for p in parts)
+    facts = public_facts(
+        held.num_nodes, held.num_features, held.num_classes, sizes, viewer, members=tuple(parts), **known
+    )  # fmt: skip
+    plan: Plan = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
+    asked, relation = coin_game.join_canary_clients(dealt, held), plan.guarantee.protection.relation
+    found: coin_game.Canaries
+    if relation.unit is Unit.NODE:
+        own = np.isin(np.arange(asked.num_nodes), parts[0])
+        honest = replace(asked, labels=np.where(own, asked.labels, -1))
+        found = coin_game.draw_canary_nodes(honest, public, relation, 1, "word", rng)
+        asked = found.planted(asked, np.arange(asked.num_nodes), np.ones(1, dtype=bool))
+    else:
+        found = coin_game.draw_canary_edges(asked, dealt, relation, 1, rng)
+    without, with_it = (coin_game.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True))
+    read = evidence.readers(plan.method).evidence
+    return _Game(plan, (without, with_it), lambda seen_as, state: float(read(seen_as, state, asked, found.units)[0]))
+
+
+def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.random.Generator) -> _Game:
+    two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
+    parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
+    dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
+    sizes, holdings = (_NODES,) * clients, dealt.holdings(two.num_nodes)
+    facts = public_facts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings, public_name="nothing")
+    plan: Plan = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
+    found = canary_graphs.draw(plan, dealt, rng)
+    assert found is not None
+    one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
+    units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
+    read = evidence.readers(plan.method).graph_evidence
+    return _Game(plan, (found.zero, one), lambda seen_as, state: float(read(seen_as, state, found.zero, one, units)[0]))
+
+
+def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
+    return Partition(clients, True, 0, f"{len(clients)} clients", from_edges=False, from_labels=False)
 
 
 def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchCase]:
     """All of them, for the bench. runs: per world. seed: of the games."""
     here = plugins.names("methods")  # some stand in the zoo, which may not be installed
-    return (_case_of(whole, runs, seed) for whole in _methods_with_mutants() if whole.method["method"] in here)
+    return (_case_of(whole, runs, seed) for whole in listed() if whole.method["method"] in here)
 
 
 def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
     module, graph = plugins.load("methods", whole.method["method"]), data.load("embedded/library")
-    rng = seeds.seeded_generator(seed, "mutants", "game")
-    assert isinstance(graph, Graph)
-    settings = module.Params(**{k: v for k, v in whole.method.items() if k != "method"})
+    rng, settings = seeds.seeded_generator(seed, "mutants", "game"), {k: v for k, v in whole.method.items() if k != "method"}
     if module.OFFERS.kind == "embedder":
-        played = _graphs(module, settings, graph, whole.clients, rng)
+        played = _graphs(module, module.Params(**settings), graph, whole.clients, rng)
     else:
-        played = _units(module, settings, graph, whole.viewer, whole.clients, rng)
+        played = _units(module, module.Params(**settings), graph, whole.viewer, whole.clients, rng)
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
     @bench_sampler
-    def scores(count: int, rng: np.random.Generator, world: Partition) -> np.ndarray:
+    def scores(count: int, rng: np.random.Generator, world: Partition) -> list[float]:
         root = int(rng.integers(2**31))
-        return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
+        return [_score(whole, played, world, (root, "run", run)) for run in range(count)]
 
     absent, present = (scores(world) for world in played.worlds)
-    claim, name, how = BenchClaim.paid(played.plan.provable(), DELTA), whole.name, lower_bound.gaussian()
-    case = BenchCase(name, whole.viewer.value, claim, present, absent, how, runs=runs * whole.times, counts=False)
-    return replace(case, mutant=whole.broken or None)
+    claim, how = BenchClaim.paid(played.plan.provable(), DELTA), lower_bound.gaussian()
+    told = {"mutant": whole.broken or None, "runs": runs * whole.times, "counts": False}
+    return BenchCase(whole.name, whole.viewer.value, claim, present, absent, how, **told)
 
 
 def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str, ...]) -> float:

@@ -5,13 +5,12 @@ import contextlib
 import pytest
 
 from tests.mutants import code
-from tests.mutants.code import CodeMutant
 
 MUTANTS = code.all_code_mutants()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_the_code_keeps_its_promise_and_a_fault_in_it_is_caught(mutant: CodeMutant) -> None:
+def test_the_code_keeps_its_promise_and_a_fault_in_it_is_caught(mutant: code.CodeMutant) -> None:
     mutant.check()
     with mutant.broken(), pytest.raises(AssertionError):
         mutant.check()

@@ -30,10 +30,6 @@ SAME = [
     ("dp_accounting, PLD: (ε, δ)", Composed((ApproxDP(1.0, 0.1), ApproxDP(2.0, 0.2))), 0.28, 3.0, 1e-12),
     ("pfl, analytic Gaussian", Gaussian(math.sqrt(2)), 0.00040834087, 2.25, 1e-7),
 ]
-LOOSER = [
-    ("Opacus, RDP", OPACUS, 1e-5, 7.32911117143),
-    ("jax_privacy, RDP", JAX, 1e-5, 2.27535),
-]
 
 
 @pytest.mark.parametrize(("event", "delta", "theirs", "tolerance"), [c[1:] for c in SAME], ids=[c[0] for c in SAME])
@@ -41,9 +37,11 @@ def test_the_price_is_theirs(event: Event, delta: float, theirs: float, toleranc
     assert price(event, delta).epsilon == pytest.approx(theirs, rel=tolerance)
 
 
-@pytest.mark.parametrize(("event", "delta", "theirs"), [c[1:] for c in LOOSER], ids=[c[0] for c in LOOSER])
-def test_the_price_is_below_a_looser_method(event: Event, delta: float, theirs: float) -> None:
-    assert 0.9 * theirs < price(event, delta).epsilon < theirs
+@pytest.mark.parametrize(
+    ("event", "theirs"), [(OPACUS, 7.32911117143), (JAX, 2.27535)], ids=["Opacus, RDP", "jax_privacy, RDP"]
+)
+def test_the_price_is_below_a_looser_method(event: Event, theirs: float) -> None:
+    assert 0.9 * theirs < price(event, 1e-5).epsilon < theirs
 
 
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3, 1.0])

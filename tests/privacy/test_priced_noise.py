@@ -112,98 +112,54 @@ def test_what_is_priced_is_there_and_less_is_refused(
 
 
 def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
-    def leaf(event: Event) -> Event:
-        inner = event.events[0] if isinstance(event, Composed) else event
-        return inner.event if isinstance(inner, Repeated) else inner
-
-    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.PRICED_NOISE_RULES)
-    shipped = {
-        name for name, kind in events.all_types().items() if kind.__module__.startswith("fedgraph.")
-    }  # not those of tests
+    leaves = [(type(enough), next(events.flatten(event))[0]) for enough, _, event, _, _ in EXAMPLES]
+    assert {(kind, type(leaf)) for kind, leaf in leaves} == set(rules.PRICED_NOISE_RULES)
+    shipped = {name for name, kind in events.all_types().items() if kind.__module__.startswith("fedgraph.")}  # not of tests
     composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
-    assert {kind.__name__ for _, kind in rules.PRICED_NOISE_RULES} == shipped - composite, (
-        "an event needs a rule in privacy/priced_noise.py"
-    )
+    ruled = {kind.__name__ for _, kind in rules.PRICED_NOISE_RULES}
+    assert ruled == shipped - composite, "an event needs a rule in privacy/priced_noise.py"
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "event"),
-    [
-        (noise.Disclose("in clear"), Gaussian(1.0)),
-        (noise.Disclose("in clear"), PureDP(1.0)),
-        (noise.LaplaceNoise(1.0), Gaussian(1.0)),
-        (normal(1.0), PureDP(1.0)),
-        (normal(1.0), ApproxDP(1.0, 1e-5)),
-    ],
-)
-def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Event) -> None:
-    with pytest.raises(PrivacyError, match="no rule says"):
-        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
+BALL, ROWS = L2Ball(1.0), ClippedSum(2.0, 9, "kernel")
+LESS, NO_RULE, NOTHING = "more noise than it gets", "no rule says", "which prices no noise"
+HEAVY, LIGHT = (MentionedGaussian(1.5, 0.1, 0.2, 5, kind) for kind in (True, False))
+CURVED, THIN = noise.SymmetricLaplaceNoise(3.0), noise.SymmetricLaplaceNoise(1.5)
+SUMS, PROMISE = NeighbourSums(9), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
+BATCHES = [PoissonGaussian, lambda *how: FixedSizeGaussian(1.5, 2, 9, *how[2:]), lambda *how: EpochGaussian(1.5, 2, *how[2:])]
+WRONG = [  # mechanism, event, place, what is said
+    *((noise.Disclose("in clear"), event, place(BALL, NODE), NO_RULE) for event in (Gaussian(1.0), PureDP(1.0))),
+    *((normal(1.0), event, place(BALL, NODE), NO_RULE) for event in (PureDP(1.0), ApproxDP(1.0, 1e-5))),
+    (noise.LaplaceNoise(1.0), Gaussian(1.0), place(BALL, NODE), NO_RULE),
+    *((normal(9.0), e, place(BALL, NODE), NOTHING) for e in (Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0))),
+    # what hides a masked node is no price where nodes are replaced: a response whose answers tell a label from a masked one by
+    # e², and two labels by e^3.7; a row that moves by two clips
+    (MaskedResponse(2.0, 6, False), PureDP(2.0), place(Box(-2, 5), Relation.NODE_REPLACE), LESS),
+    *((normal(9.0), kind(1.5, 0.1, 1, False), place(L2Ball(2.0), Relation.NODE_REPLACE), LESS) for kind in BATCHES),
+    # noise of others counts in squares, and an end is half an edge
+    (normal(1.0), Gaussian(2.0), place(BALL, NODE, 3), "of 3 client"),
+    (normal(1.5), Gaussian(1.5), place(SUMS, EDGE), LESS),
+    # one W for all coordinates is neither normal noise nor adds up (four clients, each with half) nor hides a replaced node
+    (CURVED, LIGHT, place(ROWS, NODE), LESS), (normal(3.0), HEAVY, place(ROWS, NODE), LESS),
+    (THIN, HEAVY, place(ROWS, NODE, 4), LESS), (CURVED, HEAVY, place(ROWS, Relation.NODE_REPLACE), LESS),
+    # a promised degree is in the least change
+    (normal(2.9), Gaussian(1.5), rules.NoisePlace(NeighbourSums(4), PROMISE, per_end=False), LESS),
+    (normal(3.0), Gaussian(1.5), place(NeighbourSums(4), NODE), "promised maximum degree"),
+]  # fmt: skip
+RIGHT = [
+    (MaskedResponse(2.0, 6, False), PureDP(2.0), place(Box(-2, 5), NODE)),
+    (MaskedResponse(2.0, 6, True), PureDP(2.0), place(Box(-2, 5), Relation.NODE_REPLACE)),
+    *((normal(9.0), kind(1.5, 0.1, 1, True), place(L2Ball(2.0), Relation.NODE_REPLACE)) for kind in BATCHES),
+    (normal(1.0), Gaussian(2.0), place(BALL, NODE, 4)), (normal(1.5), Gaussian(1.5), place(SUMS, EDGE, per_end=True)),
+    (CURVED, HEAVY, place(ROWS, NODE)), (normal(1.5), LIGHT, place(ROWS, NODE, 4)),
+    (normal(3.0), Gaussian(1.5), rules.NoisePlace(NeighbourSums(4), PROMISE, per_end=False)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
-def test_a_price_of_nothing_is_refused(event: Event) -> None:
-    with pytest.raises(PrivacyError, match="which prices no noise"):
-        rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        ((MaskedResponse(2.0, 6, False), PureDP(2.0)), (MaskedResponse(2.0, 6, True), PureDP(2.0))),
-        ((normal(9.0), PoissonGaussian(1.5, 0.1, 1, False)), (normal(9.0), PoissonGaussian(1.5, 0.1, 1, True))),
-        ((normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, False)), (normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, True))),
-        ((normal(9.0), EpochGaussian(1.5, 2, 1, False)), (normal(9.0), EpochGaussian(1.5, 2, 1, True))),
-    ],
-)
-def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(
-    wrong: tuple[NoiseMechanism, Event], right: tuple[NoiseMechanism, Event]
-) -> None:
-    """A response whose answers tell a label from a masked one by e², and two labels by e^3.7; a row that moves by two clips."""
-    bound = Box(-2, 5) if isinstance(wrong[0], MaskedResponse) else L2Ball(2.0)
-    for mechanism, event in (wrong, right):
-        rules.require(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
-    rules.require(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
-    with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
+def test_a_price_holds_for_its_unit_its_clients_and_its_promise_alone() -> None:
+    for mechanism, event, where in RIGHT:
+        rules.require(PlannedRelease("path", where.bound, mechanism, event, range(1)), where)
+    for mechanism, event, where, says in WRONG:
+        with pytest.raises(PrivacyError, match=says):
+            rules.require(PlannedRelease("path", where.bound, mechanism, event, range(1)), where)
     one, two = MaskedResponse(2.0, 6, False).odds
     assert math.log(one / two) == pytest.approx(3.67, abs=0.01)
-
-
-def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
-    shares = PlannedRelease("path", L2Ball(1.0), normal(1.0), Gaussian(2.0), range(1))
-    rules.require(shares, place(L2Ball(1.0), NODE, 4))
-    with pytest.raises(PrivacyError, match="of 3 client"):
-        rules.require(shares, place(L2Ball(1.0), NODE, 3))
-    sums = NeighbourSums(9)
-    ends = PlannedRelease("path", sums, normal(1.5), Gaussian(1.5), range(1))
-    rules.require(ends, place(sums, EDGE, per_end=True))
-    with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require(ends, place(sums, EDGE))
-
-
-def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides_a_replaced_node() -> None:
-    rows, curved = ClippedSum(2.0, 9, "kernel"), noise.SymmetricLaplaceNoise(3.0)
-    heavy, light = (MentionedGaussian(1.5, 0.1, 0.2, 5, kind) for kind in (True, False))
-    release = PlannedRelease("path", rows, curved, heavy, range(1))
-    rules.require(release, place(rows, NODE))
-    thin = replace(release, mechanism=noise.SymmetricLaplaceNoise(1.5))
-    for wrong, where in (
-        (replace(release, event=light), place(rows, NODE)),
-        (replace(release, mechanism=normal(3.0)), place(rows, NODE)),
-        (thin, place(rows, NODE, 4)),  # four clients, each with half of it
-        (release, place(rows, Relation.NODE_REPLACE)),
-    ):
-        with pytest.raises(PrivacyError, match="more noise than it gets"):
-            rules.require(wrong, where)
-    rules.require(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
-
-
-def test_a_promised_degree_is_in_the_least_change() -> None:
-    sums, promise = NeighbourSums(4), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
-    release = PlannedRelease("path", sums, normal(1.5 * 2), Gaussian(1.5), range(1))
-    rules.require(release, rules.NoisePlace(sums, promise, per_end=False))
-    with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require(replace(release, mechanism=normal(2.9)), rules.NoisePlace(sums, promise, per_end=False))
-    with pytest.raises(PrivacyError, match="promised maximum degree"):
-        rules.require(release, place(sums, NODE))

@@ -1,5 +1,6 @@
 """Bounds are enforced, and hostile neighbouring inputs stay within the stated sensitivity and reach it."""
 
+import itertools
 import math
 
 import numpy as np
@@ -54,23 +55,6 @@ def test_every_bound_with_a_sensitivity_meets_hostile_values_here():
     assert {type(bound) for bound, _, _ in CHANGED} == set(kinds) - others
 
 
-def test_non_finite_values_never_pass():
-    for bound in (L2Ball(1.0), ClippedSum(1.0, 3), Box(0.0, 1.0), Unbounded()):
-        for bad in (math.nan, math.inf, -math.inf):
-            with pytest.raises(UnboundedValueError):
-                bound.enforce(np.array([0.1, bad]))
-
-
-def test_a_sum_that_was_not_clipped_is_refused():
-    with pytest.raises(UnboundedValueError, match="at most 3 rows"):
-        NonNegativeRows(0.5, 3).enforce(np.ones((4, 2)))
-    with pytest.raises(UnboundedValueError, match="not clipped"):
-        ClippedSum(1.0, 3).enforce(np.array([3.1, 0.0]))
-    for row in ([1.01] * 9, [math.nan] * 9, [math.inf] * 9):
-        with pytest.raises(UnboundedValueError, match="norm at most 3"):
-            NeighbourSums(3).enforce(np.array([[1.0] * 9, row], np.float32))
-
-
 NONE = [  # what one unit of the relation may change in several of its rows, or without a limit
     *((bound, relation) for bound in (Box(0.0, 1.0), Unbounded()) for relation in Relation),
     *((bound, EDGE) for bound in (L2Ball(0.7), ClippedSum(0.7, 4), Rows(0.7, 4), NonNegativeRows(0.7, 4), SimplexRows(4))),
@@ -78,23 +62,33 @@ NONE = [  # what one unit of the relation may change in several of its rows, or 
 ]  # fmt: skip
 
 
-def test_no_sensitivity_and_no_change_of_counts_is_invented():
+def test_what_was_not_clipped_or_is_not_finite_is_refused_and_no_sensitivity_is_invented():
+    for bound, bad in itertools.product(
+        (L2Ball(1.0), ClippedSum(1.0, 3), Box(0.0, 1.0), Unbounded()), (math.nan, math.inf, -math.inf)
+    ):
+        with pytest.raises(UnboundedValueError):
+            bound.enforce(np.array([0.1, bad]))
+    for bound, value, says in (
+        (NonNegativeRows(0.5, 3), np.ones((4, 2)), "at most 3 rows"),
+        (ClippedSum(1.0, 3), np.array([3.1, 0.0]), "not clipped"),
+        *((NeighbourSums(3), np.array([[1.0] * 9, [x] * 9], np.float32), "norm at most 3") for x in (1.01, math.nan, math.inf)),
+    ):
+        with pytest.raises(UnboundedValueError, match=says):
+            bound.enforce(value)
     counts = (
-        (private_counts.ColumnCounts(3, 4, pooled=False).change, EDGE),
-        (private_counts.MeetingCounts(9, 3, by_class=True).change, EDGE),
-        (NeighbourCounts(9).sensitivity_l1, NODE),
+        lambda: private_counts.ColumnCounts(3, 4, pooled=False).change(EDGE),
+        lambda: private_counts.MeetingCounts(9, 3, by_class=True).change(EDGE),
+        lambda: NeighbourCounts(9).sensitivity_l1(NODE),
     )
-    rows = ((lambda relation, bound=bound: sensitivity.l2(bound, relation), relation) for bound, relation in NONE)
-    for stated, relation in (*rows, *counts):
+    wrong = (build for x in (0.0, -1.0, math.nan, math.inf) for build in (lambda x=x: L2Ball(x), lambda x=x: ClippedSum(x, 3)))
+    for stated in (
+        *counts,
+        *wrong,
+        *(lambda given=given: sensitivity.l2(*given) for given in NONE),
+        lambda: Box(0.0, math.inf),
+    ):
         with pytest.raises(PrivacyError):
-            stated(relation)
-
-
-def test_bad_bounds():
-    for number in (0.0, -1.0, math.nan, math.inf):
-        for build in (L2Ball, lambda x: ClippedSum(x, 3), lambda x: Box(0.0, x)):
-            with pytest.raises(PrivacyError):
-                build(number)
+            stated()
 
 
 def test_rows_together_are_clipped_as_each_alone():
