@@ -10,7 +10,6 @@ import fedgraph
 from fedgraph import data
 from fedgraph.errors import DataError
 from fedgraph.models import match_columns
-from fedgraph.models.model import Model
 from fedgraph.types import Graph
 
 COUNT = 300
@@ -27,8 +26,7 @@ def table(seed: int, first: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     return people, pd.DataFrame({"source": [ids[a] for a in ends[0]], "target": [ids[b] for b in ends[1]]})
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def test_newcomers_are_read_on_the_scale_of_the_training(tmp_path: Path) -> None:
     people, edges = table(0, 0)
     run = fedgraph.compare((people, edges), ["features"], [8], ["curator"], protocol="asking")
     found = run.best(epsilon=8.01)
@@ -36,13 +34,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     fitted = found.fit((people, edges))
     assert fitted.epsilon <= 8
     assert any('"columns"' in line for line in fitted.ledger), "ranks are paid for"
-    path = Path(tmp_path_factory.mktemp("model")) / "people.model"
-    fitted.save(path)
-    return fedgraph.load(path)
-
-
-def test_newcomers_are_read_on_the_scale_of_the_training(model: Model) -> None:
-    people, edges = table(1, 1000)
+    fitted.save(tmp_path / "people.model")
+    model, (people, edges) = fedgraph.load(tmp_path / "people.model"), table(1, 1000)
     told = model.predict((people.drop(columns="y"), edges), people="own")
     assert (told == people["y"].to_numpy()).mean() > 0.85
 
