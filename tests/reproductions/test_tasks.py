@@ -1,18 +1,22 @@
-"""The tasks of two figures: ways to compare small graphs, and starts of the descent."""
+"""Two figures: ways to compare small graphs, and starts of the descent; their scenarios run as others do, known there alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks import reproductions
+from benchmarks.reproductions.__main__ import main
 from benchmarks.reproductions.sections import graph_metrics as section
 from benchmarks.reproductions.tasks import graph_metrics, graph_starts
-from fedgraph import data, runtime
+from fedgraph import data, plugins, runtime, tasks
 from fedgraph.cells.store import CellStore
 from fedgraph.errors import DataError
+from fedgraph.report import sections
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph
@@ -97,3 +101,30 @@ def test_starts_take_collections_and_say_when_graphs_are_missing() -> None:
     again = CellContext("t", "tu/mutag", where.data, 0, 1, where.runtime)
     with pytest.raises(DataError, match="8 graphs of 500 to 600 nodes were asked for"):
         graph_starts.run(few, graph_starts.cells(few, again)[0], again)
+
+
+@pytest.fixture
+def _known_here_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is registered, and read, is forgotten behind the test."""
+    for package in (tasks, sections):
+        monkeypatch.setattr(
+            package, "__path__", [p for p in package.__path__ if not Path(p).is_relative_to(reproductions.HERE)]
+        )
+    plugins.forget()
+    yield
+    monkeypatch.undo()
+    plugins.forget()
+
+
+@pytest.mark.usefixtures("_known_here_alone")
+@pytest.mark.parametrize("name", sorted(path.stem for path in reproductions.HERE.glob("ldp_gw_*.yaml")))
+def test_every_scenario_is_planned(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--quick", "--dry-run"]) == 0
+    assert "nothing is released" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_known_here_alone")
+def test_the_package_alone_knows_none_of_these_tasks_and_a_wrong_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not {"graph_metrics", "graph_starts", "claims"} & set(plugins.names("tasks"))
+    assert main(["ldp_gw_metrisc"]) == 2
+    assert "ldp_gw_metrics, ldp_gw_starts" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from fedgraph.commands.base import main as fedgraph
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report import table
 from fedgraph.runs import experiment
+from fedgraph.runs.console import Console
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell
 from tests import scenarios
@@ -155,6 +156,16 @@ def test_dry_run_reads_no_data(tmp_path: Path, capsys: Captured, monkeypatch: py
     assert "Gaussian noise" in shown
     assert "multi-bit encoder" in shown
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
+
+
+def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: Captured) -> None:
+    console, name = Console(), "[red]age, [/]city, :bank:"
+    console.say(name)
+    console.print(name)
+    console.table(f"{name}!", [f"{name}?"], [[name]])
+    out = capsys.readouterr()
+    assert out.err == f"{name}\n"
+    assert out.out.count(name) == 4
 
 
 def test_a_failing_cell_ends_no_other(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
