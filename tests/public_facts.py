@@ -8,11 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import splits
-from fedgraph.methods.base import (
-    ClearFacts,
-    PublicCutEdgeFacts,
-    PublicFacts,
-)
+from fedgraph.methods.base import ClearFacts, PublicCutEdgeFacts, PublicFacts
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 

@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedgraph.cells.result import Result
-from fedgraph.cells.task_facts import TaskFacts
-from fedgraph.federation import World
-from fedgraph.privacy.units import Protection
+
+FIELDS = (
+    "task", "dataset", "method", "variant", "world", "calibrated_by", "epsilon", "seed", "metrics", "facts", "protection",
+    "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "theorem", "paths", "notes", "seconds", "ledger",
+)  # fmt: skip
 
 
-def plain_result(
-    task: str,
-    dataset: str,
-    method: str,
-    variant: str,
-    world: World,
-    calibrated_by: str,
-    epsilon: float,
-    seed: int,
-    metrics: Mapping[str, float],
-    facts: TaskFacts,
-    protection: Protection | None,
-    delta: float | None,
-    published: float | None,
-    provable: float,
-    measured: float | None,
-    theorem: str,
-    paths: Mapping[str, float],
-    notes: tuple[str, ...],
-    seconds: float,
-    ledger: tuple[str, ...],
-) -> Result:
-    """A result, field by field."""
-    prices = {"epsilon_published": published, "epsilon_provable": provable, "epsilon_measured": measured}
-    return Result(
-        task, dataset, method, variant, world, epsilon, calibrated_by, seed,
-        metrics=metrics, facts=facts, protection=protection, delta=delta, theorem=theorem, paths=paths, notes=notes,
-        seconds=seconds, ledger=ledger, **prices,  # type: ignore[arg-type]
-    )  # fmt: skip
+def plain_result(*values: Any) -> Result:
+    """A result of these fields, in their order."""
+    return Result(**dict(zip(FIELDS, values, strict=True)))
 
 
 def numbers(folder: Path) -> list[dict[str, str]]:

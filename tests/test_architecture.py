@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
-import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -145,9 +144,7 @@ def test_a_room_is_entered_by_its_front() -> None:
             names = {alias.name for alias in node.names}
             offered = front_of(folder) or names_of(folder / "__init__.py")
             if len(parts) > 2:
-                wrong.append(
-                    f"{path}:{node.lineno}: {'.'.join(parts)} is a file inside a room; import from fedgraph.{parts[1]}"
-                )
+                wrong.append(f"{path}:{node.lineno}: {node.module} is a file inside a room; import from fedgraph.{parts[1]}")
             elif unknown := names - offered:
                 wrong.append(f"{path}:{node.lineno}: fedgraph.{parts[1]} does not offer {', '.join(sorted(unknown))}")
     assert not wrong, "\n".join(wrong)
@@ -159,35 +156,6 @@ def test_a_front_offers_what_is_there() -> None:
         for name in front_of(stub.parent):
             assert getattr(package, name) is not None, (stub, name)
             assert name in package.__all__, (stub, name)
-
-
-def between_rooms() -> dict[str, set[str]]:
-    """Which room imports which others."""
-    found: dict[str, set[str]] = {}
-    for path in modules():
-        names = (name.split(".") for name, _ in imports(path))
-        found.setdefault(room(path), set()).update(n[1] for n in names if n[0] == "fedgraph" and len(n) > 1)
-    return {own: (others & found.keys()) - {own} for own, others in found.items()}
-
-
-def test_rooms_form_no_circle() -> None:
-    """Whoever reads a room can read first what it stands on."""
-    left = {own: set(others) for own, others in between_rooms().items()}
-    while free := [own for own, others in left.items() if not others & left.keys()]:
-        for own in free:
-            del left[own]
-    assert not left, f"these rooms import each other in a circle: {sorted(left)}"
-
-
-def test_the_picture_of_how_data_flow_is_one_journey() -> None:
-    """docs/dataflow.md: eight arrows, each from where the one before it leads, through rooms that are there."""
-    text = (ROOT.parent / "docs" / "dataflow.md").read_text(encoding="utf-8")
-    drawn = re.findall(r"^    (\w+)\[.*?\] --> (\w+)", text, re.M)
-    assert len(drawn) == 8
-    assert all(one[1] == other[0] for one, other in itertools.pairwise(drawn))
-    named = {room for said in re.findall(r'\["([\w, ]+):', text) for room in said.split(", ")}
-    assert len(named) > 8
-    assert not [room for room in named if not (ROOT / room).is_dir()]
 
 
 def test_every_room_has_its_line_in_the_document() -> None:
@@ -213,37 +181,27 @@ def test_the_guide_for_contributors_names_all_that_a_method_offers() -> None:
 def test_tests_of_quality_name_rooms() -> None:
     """A room that is none would never change, and its tests would never run."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT.parent / "tests").rglob("test_*.py") if path.stem != "test_ci"]
-    named = {
-        room
-        for text in texts
-        for rooms in re.findall(r"mark\.quality\((.*?)\)", text)
-        for room in re.findall(r'"(\w+)"', rooms)
-    }
+    named = set(
+        re.findall(r'"(\w+)"', " ".join(rooms for text in texts for rooms in re.findall(r"mark\.quality\((.*?)\)", text)))
+    )
     assert named
     assert not [name for name in named if not (ROOT / name).is_dir()]
 
 
 def test_every_setting_has_the_strict_base() -> None:
-    """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
-    wrong = []
-    for path in modules():
-        for node in tree(path):
-            # The manifest of an export is strict, and its numbers are as large as its methods make them.
-            exported = ROOT / "pricing/readers/exported.py"
-            if isinstance(node, ast.ClassDef) and path not in (ROOT / "documents/settings.py", exported):
-                bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-                if "BaseModel" in bases:
-                    wrong.append(f"{path}:{node.lineno}: derive {node.name} from fedgraph.documents.settings.Settings")
-    assert not wrong, "\n".join(wrong)
+    """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹².
+
+    The manifest of an export is strict, and its numbers are as large as its methods make them.
+    """
+    others = [path for path in modules() if path not in (ROOT / "documents/settings.py", ROOT / "pricing/readers/exported.py")]
+    classes = [(path, node) for path in others for node in tree(path) if isinstance(node, ast.ClassDef)]
+    wrong = [f"{path}: {n.name}" for path, n in classes if "BaseModel" in [b.id for b in n.bases if isinstance(b, ast.Name)]]
+    assert not wrong, f"derive these from fedgraph.documents.settings.Settings: {wrong}"
 
 
-def test_no_room_without_a_name() -> None:
+def test_no_room_without_a_name_and_no_file_behind_an_underscore() -> None:
     drawers = {"utils", "helpers", "core", "manager", "common"}
-    assert not [p for p in modules() if drawers & {p.stem, p.parent.name}]
-
-
-def test_no_file_hides_behind_an_underscore() -> None:
-    assert not [p for p in modules() if p.stem.startswith("_") and not p.stem.startswith("__")]
+    assert not [p for p in modules() if drawers & {p.stem, p.parent.name} or (p.stem[0] == "_" and p.stem[:2] != "__")]
 
 
 # What a module-level name may not be: it tells nothing where it is read.
@@ -265,41 +223,34 @@ def test_names_say_what_they_name() -> None:
     assert not there, f"say what these are or do: {there}"
 
 
-# Files of one room that import each other in a circle, each circle in the order of the alphabet. The list only shrinks.
-CIRCLES_STILL_THERE: list[list[str]] = []
-
-
 def by_module() -> dict[str, Path]:
     """``fedgraph.methods.gcon`` → its file."""
     return {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in modules()}
 
 
-def circles() -> list[list[str]]:
-    """Every set of files each of which leads to every other by imports (also by imports inside functions)."""
-    files = by_module()
-    reached = {
-        name: {imported if imported in files else imported.rpartition(".")[0] for imported, _ in imports(path)}
-        & files.keys() - {name}
-        for name, path in files.items()
-    }
-    while True:  # what leads nowhere, or where nothing leads, is in no circle
+def in_circles(reached: dict[str, set[str]]) -> set[str]:
+    """What is left when all that leads nowhere, or where nothing leads, is taken out again and again."""
+    while True:
         used = set().union(*reached.values())
         left = {name: others & reached.keys() for name, others in reached.items() if name in used and others}
         if left == reached:
-            break
+            return set(left)
         reached = left
-    grown = {name: set(others) for name, others in reached.items()}
-    for _ in grown:
-        for others in grown.values():
-            others |= set().union(*(grown[other] for other in others))
-    found = {tuple(sorted(o for o in grown[name] if name in grown[o])) for name in grown if name in grown[name]}
-    return [list(names) for names in sorted(found)]
 
 
-def test_files_form_no_circle() -> None:
-    there = [[name.removeprefix("fedgraph.") for name in circle] for circle in circles()]
-    new = [c for c in there if not any(set(c) <= set(known) for known in CIRCLES_STILL_THERE)]
-    assert not new, f"these import each other: {new}"
+def test_neither_files_nor_rooms_form_a_circle() -> None:
+    """Whoever reads a room can read first what it stands on. Imports inside functions count, too."""
+    files, rooms = by_module(), dict[str, set[str]]()
+    reached: dict[str, set[str]] = {}
+    for name, path in files.items():
+        for imported, _ in imports(path):
+            found = imported if imported in files else imported.rpartition(".")[0]
+            reached.setdefault(name, set()).update(files.keys() & {found} - {name})
+            if imported.startswith("fedgraph."):
+                rooms.setdefault(room(path), set()).add(imported.split(".")[1])
+    rooms = {own: (others & rooms.keys()) - {own} for own, others in rooms.items()}
+    assert not in_circles(reached), f"these import each other: {in_circles(reached)}"
+    assert not in_circles(rooms), f"these rooms import each other: {in_circles(rooms)}"
 
 
 # Lines of the package that name ``Any``, or ask an object for a name that its type may not have. Lower them as they fall.
@@ -357,15 +308,22 @@ def test_what_is_imported_outside_the_package_is_there() -> None:
                     path = files.get(module)
                     if path is None or (name and f"{module}.{name}" not in files and name not in names_of(path)):
                         wrong.append(f"{where}: {module} {name}")
+    for page in (ROOT.parent / "README.md", *(ROOT.parent / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for name in [*re.findall(r"^::: (fedgraph[\w.]+)", text, re.M), *re.findall(r"(?<![\w/.-])(fedgraph\.\w+)\(", text)]:
+            module, _, last = name.rpartition(".")
+            if name not in files and last not in names_of(files.get(module, ROOT / "__init__.py")) | {*fedgraph.__all__}:
+                wrong.append(f"{page}: {name}")
     assert not wrong, "these are not there: " + "; ".join(wrong)
 
 
-def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
+def test_the_checks_see_a_violation(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     text = "from fedgraph.learning.layouts import Layout\nimport torch\n\n\ndef of(x):\n    return x\n\n\nshown, other = 1, 2\n"
     bad.write_text(text, encoding="utf-8")
     assert imports(bad) == [("fedgraph.learning.layouts.Layout", 1), ("torch", 2)]
     assert list(module_level_names(bad)) == ["of", "shown", "other"]
+    assert in_circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {"b", "c"}
 
 
 def test_the_package_raises_and_asserts_nothing() -> None:

@@ -49,9 +49,21 @@ class Clone:
         return done.stdout.strip()
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Clone:
-    return Clone(tmp_path)
+def test_what_changed_since_main_or_a_base_that_is_given(tmp_path: Path) -> None:
+    clone = Clone(tmp_path)
+    first = clone.commit("fedgraph/data/tu.py", hours_ago=8)
+    clone.commit("fedgraph/learning/whole_graph.py", hours_ago=7)
+    clone.commit("docs/index.md")
+    assert clone.changed() == ""
+    assert clone.changed(FEDGRAPH_BASE=first) == "learning"
+    assert clone.changed(FEDGRAPH_BASE="0" * 40) == "", "a base that is not there is none"
+    clone.git("checkout", "-qb", "other")
+    clone.commit("fedgraph/learning/whole_graph.py")
+    clone.commit("README.md")
+    assert clone.changed() == "learning"
+    clone.commit("zoo/fedgraph_zoo/attacks/rmia.py", "zoo/README.md", "scenarios/card.yaml")
+    clone.write("fedgraph/methods/gap.py")  # not committed yet
+    assert clone.changed() == "attacks,attacks/rmia,learning,methods,methods/gap,scenarios/card"
 
 
 def test_a_history_of_this_hour_asks_for_everything(tmp_path: Path) -> None:
@@ -60,32 +72,8 @@ def test_a_history_of_this_hour_asks_for_everything(tmp_path: Path) -> None:
     assert new.changed() == "all"
 
 
-def test_the_zoos_methods_and_attacks_are_of_their_rooms_and_a_scenario_is_its_own(clone: Clone) -> None:
-    clone.git("checkout", "-qb", "other")
-    clone.commit("zoo/fedgraph_zoo/attacks/rmia.py", "zoo/README.md", "scenarios/card.yaml")
-    assert clone.changed() == "attacks,attacks/rmia,scenarios/card"
-
-
-def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:
-    clone.git("checkout", "-qb", "other")
-    clone.commit("fedgraph/learning/whole_graph.py")
-    clone.commit("README.md")
-    assert clone.changed() == "learning"
-    clone.write("fedgraph/methods/gap.py")  # not committed yet
-    assert clone.changed() == "learning,methods,methods/gap"
-
-
-def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
-    first = clone.commit("fedgraph/data/tu.py", hours_ago=8)
-    clone.commit("fedgraph/learning/whole_graph.py", hours_ago=7)
-    clone.commit("docs/index.md")
-    assert clone.changed() == ""
-    assert clone.changed(FEDGRAPH_BASE=first) == "learning"
-    assert clone.changed(FEDGRAPH_BASE="0" * 40) == "", "a base that is not there is none"
-
-
-def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(clone: Clone) -> None:
-    project = clone.folder / "pyproject.toml"
+def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(tmp_path: Path) -> None:
+    clone, project = Clone(tmp_path), tmp_path / "pyproject.toml"
     project.write_text('version = "1.0.dev0"\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
     clone.commit(hours_ago=7)
     project.write_text('version = "1.0"\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
@@ -94,8 +82,6 @@ def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(clone: Cl
     assert clone.changed() == "learning"
     clone.git("tag", "v1.0")
     assert clone.changed() == "", "a clone of the release"
-    clone.write("fedgraph/methods/gap.py")
-    assert clone.changed() == "methods,methods/gap"
     project.write_text('version = "1.0"\ndependencies = ["torch>=2.5"]\n', encoding="utf-8")
     assert clone.changed() == "all"
 
@@ -119,48 +105,46 @@ class Item:
         self.groups.append(marker.args[0])
 
 
-class Config:
-    """Its own hook, which is told of items that are left out; the tests that are asked for stand in its option."""
-
-    def __init__(self, asked: str) -> None:
-        self.hook, self.left_out, self.option = self, 0, SimpleNamespace(markexpr=asked)
-
-    def pytest_deselected(self, items: list[Item]) -> None:
-        self.left_out += len(items)
-
-
-@pytest.mark.parametrize(("rooms", "left_out"), [("learning,data", 0), ("data", 1), ("", 1), ("all", 0), (None, 0)], ids=str)
-def test_rooms_choose_tests_of_quality_and_rays_come_first_in_one_group(
-    rooms: str | None, left_out: int, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> None:
-    if rooms is None:
-        monkeypatch.delenv("FEDGRAPH_QUALITY", raising=False)
-    else:
-        monkeypatch.setenv("FEDGRAPH_QUALITY", rooms)
+def dealt(pytestconfig: pytest.Config, items: list[Item], asked: str) -> int:
+    """How many are left out; the others are put in order."""
+    left_out: list[Item] = []
+    config = SimpleNamespace(
+        hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)), option=SimpleNamespace(markexpr=asked)
+    )
     conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
-    config = Config("not gpu")
-    items = [
-        Item("a.py::quick"),
-        Item("a.py::quality", (pytest.mark.quality("methods", "learning"),)),
-        Item("b.py::own", (pytest.mark.ray("own"), pytest.mark.slow)),
-        Item("b.py::quick"),
-        Item("c.py::shared", (pytest.mark.ray,)),
-    ]
     conftest.pytest_collection_modifyitems(config, items)  # type: ignore[union-attr]
-    assert config.left_out == left_out
-    expected = ["c.py::shared", "b.py::own", "b.py::quick", "a.py::quick", *(["a.py::quality"] if not left_out else [])]
-    assert [item.nodeid for item in items] == expected
-    assert [item.groups for item in items[:4]] == [["ray"], ["ray"], ["b.py"], ["a.py"]]
+    return len(left_out)
 
 
-def test_files_that_share_a_run_stay_together_and_long_rooms_begin(pytestconfig: pytest.Config) -> None:
-    """Where slow tests are left out, a file is not put first because of them."""
-    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
-    names = ("tests/privacy/a.py::x", "tests/tasks/b.py::x", "tests/models/c.py::x", "tests/models/d.py::x")
-    items = [Item(name, (pytest.mark.slow,) if "/b.py" in name else ()) for name in names]
-    conftest.pytest_collection_modifyitems(Config("not slow"), items)  # type: ignore[union-attr]
-    assert [item.nodeid for item in items] == [names[k] for k in (2, 3, 1, 0)]
-    assert [item.groups for item in items] == [["tests/models"], ["tests/models"], ["tests/tasks/b.py"], ["tests/privacy/a.py"]]
+@pytest.mark.parametrize(("rooms", "left_out"), [("learning,data", 0), ("data", 1), ("", 1), ("all", 0)])
+def test_rooms_choose_tests_of_quality_rays_come_first_and_who_shares_a_run_stays_together(
+    rooms: str, left_out: int, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    """Then files with slow tests, where these are asked for, and long rooms."""
+    monkeypatch.setenv("FEDGRAPH_QUALITY", rooms)
+    slow = {
+        "z.py::quality": [pytest.mark.quality("methods", "learning")], "tests/privacy/a.py::x": [], "tests/tasks/b.py::x": [],
+        "b.py::own": [pytest.mark.ray("own"), pytest.mark.slow], "b.py::quick": [], "c.py::shared": [pytest.mark.ray],
+        "tests/models/c.py::x": [], "tests/models/d.py::x": [],
+    }  # fmt: skip
+    for asked, first in (("not gpu", ["b.py::quick"]), ("not slow", [])):
+        items = [Item(name, tuple(marks)) for name, marks in slow.items()]
+        assert dealt(pytestconfig, items, asked) == left_out
+        last = [name for name in ("z.py::quality", "tests/privacy/a.py::x", "b.py::quick") if name not in first]
+        order = [
+            "c.py::shared",
+            "b.py::own",
+            *first,
+            "tests/models/c.py::x",
+            "tests/models/d.py::x",
+            "tests/tasks/b.py::x",
+            *last,
+        ]
+        assert [item.nodeid for item in items] == [name for name in order if not left_out or name != "z.py::quality"]
+        groups = {item.nodeid: item.groups for item in items}
+        assert groups["c.py::shared"] == groups["b.py::own"] == ["ray"]
+        assert groups["tests/models/c.py::x"] == groups["tests/models/d.py::x"] == ["tests/models"]
+        assert groups["b.py::quick"] == ["b.py"]
 
 
 @pytest.mark.parametrize(

@@ -1,45 +1,33 @@
-"""What the README promises of an environment: which Pythons install it, and that a run leaves its caller's process alone."""
+"""What is promised of an environment: which Pythons install it, what is imported, and what is compiled."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
-import json
-import locale
 import re
-import signal
+import subprocess
 import sys
 import threading
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
+import scipy.sparse as sp
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-import fedgraph
-from fedgraph import commands
-from fedgraph.errors import FedgraphError, RuntimeFailure, ScenarioError
+from fedgraph import compiled
+from fedgraph.errors import DataError, RuntimeFailure
+from fedgraph.types import Graph, Partition, Subgraph
 
 HOME = Path(__file__).parents[1]
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = {
     name.lower(): version
     for name, version in re.findall(r"^([\w.-]+)==(\S+)$", (HOME / "constraints.txt").read_text(encoding="utf-8"), re.M)
-}
-TINY = {
-    "name": "tiny",
-    "datasets": [{"name": "embedded/library"}],
-    "runtime": {"engine": "serial"},
-    "tasks": [
-        {
-            "task": "node_classification",
-            "label": "t",
-            "trust": ["curator"],
-            "epsilons": [8.0],
-            "methods": [{"method": "features", "model": "logistic", "steps": 2, "projection": 8}],
-        }
-    ],
 }
 
 
@@ -73,51 +61,6 @@ def test_every_dependency_is_pinned_within_its_bounds() -> None:
         assert needed.specifier.contains(PINS[needed.name.lower()]), needed
 
 
-def test_a_run_leaves_locale_and_signals_of_its_caller_alone(tmp_path: Path) -> None:
-    def mine(*_: object) -> None: ...
-
-    before, word = signal.signal(signal.SIGTERM, mine), locale.setlocale(locale.LC_ALL)
-    try:
-        locale.setlocale(locale.LC_ALL, "C")
-        fedgraph.run(TINY, quiet=True, out=tmp_path / "r")
-        assert signal.getsignal(signal.SIGTERM) is mine
-        assert locale.setlocale(locale.LC_ALL) == "C"
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        locale.setlocale(locale.LC_ALL, word)
-
-
-def test_a_command_gives_its_callers_signals_back(capsys: pytest.CaptureFixture[str]) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    assert commands.main(["ls", "methods"]) == 0
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_runs_begun_in_one_second_have_a_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fedgraph.cells import store
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(store.time, "strftime", lambda *_: "20260101-000000")
-    found: list[Path] = []
-
-    def begin() -> None:
-        with store.folder_for(None, "tiny") as folder:
-            (folder / "scenario.yaml").write_text("")
-            found.append(folder)
-
-    threads = [threading.Thread(target=begin) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(found)) == 4
-    with store.folder_for(None, "refused") as folder:
-        assert folder.is_dir()
-    assert not folder.exists(), "of a run that was refused nothing stays"
-    with store.folder_for(tmp_path / "given", "tiny") as folder:
-        assert folder == tmp_path / "given"
-
-
 def test_a_long_tmpdir_gives_ray_a_short_folder_or_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     from fedgraph.runtime.ray import cluster
@@ -134,36 +77,87 @@ def test_a_long_tmpdir_gives_ray_a_short_folder_or_a_line(monkeypatch: pytest.Mo
         cluster.folder_of_sockets()
 
 
+LISTED = """
+import sys
+import fedgraph.run, fedgraph.runs.experiment, fedgraph.runtime, fedgraph.plugins as plugins
+for room in ("methods", "tasks"):
+    for name in plugins.names(room):
+        plugins.load(room, name)
+print(*sorted(sys.modules))
+"""
+
+
+def python(code: str) -> tuple[str, str]:
+    done = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr
+
+
+def test_every_method_and_task_is_listed_without_what_computes() -> None:
+    late = "torch torch_geometric numba sklearn ot networkx pandas altair ray dp_accounting"
+    loaded = python(LISTED)[0].split()
+    assert {"fedgraph.methods.features", "fedgraph.tasks.graph_clustering"} < set(loaded)
+    assert not set(late.split()) & set(loaded)
+
+
+def test_the_other_distribution_that_imports_as_fedgraph_is_named_in_one_warning(tmp_path: Path) -> None:
+    code = f"import sys; sys.path.append({str(tmp_path)!r}); import fedgraph; print(fedgraph.__name__)"
+    for name in ("fedgraph_privacy-0.4.0.dist-info", "fedgraph_zoo-0.4.0.dist-info", "fedgraph-privacy-0.3.egg-info"):
+        (tmp_path / name).mkdir()
+    assert python(code) == ("fedgraph\n", "")
+    (tmp_path / "fedgraph-0.2.5.dist-info").mkdir()
+    (tmp_path / "fedgraph").mkdir()  # the other's front has replaced ours, and the rooms behind it are ours
+    (tmp_path / "fedgraph" / "__init__.py").write_text(f"__path__ = [{str(HOME / 'fedgraph')!r}]\n", encoding="utf-8")
+    there = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from fedgraph.commands import base; base.main(['ls', '--help'])"
+    )
+    for asked, printed in ((code, "fedgraph\n"), (there, "usage: fedgraph ls")):
+        out, found = python(asked)
+        assert out.startswith(printed)
+        assert found.count("UserWarning") == 1
+        assert str(tmp_path / "fedgraph-0.2.5.dist-info") in found
+        assert "allowed: one of them in an environment" in found
+
+
+def test_what_is_compiled_lies_in_the_users_cache_and_one_process_compiles_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not numba.config.CACHE_DIR or not Path(numba.config.CACHE_DIR).is_relative_to(Path(compiled.__file__).parent)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    done = threading.Event()
+
+    def second() -> None:
+        with compiled.one_process_at_a_time("room.loop"):
+            done.set()
+
+    waiting = threading.Thread(target=second)
+    with compiled.one_process_at_a_time("room.loop"), compiled.one_process_at_a_time("room.other"):
+        waiting.start()
+        assert not done.wait(0.2)
+        with compiled.one_process_at_a_time("room.loop", patience=0.1):
+            pass  # one that was stopped holds nobody up
+    waiting.join(5.0)
+    assert done.is_set()
+
+
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("change", "message"),
     [
-        ([("seeds", 2)], "changes is [('seeds', 2)]; allowed: a mapping"),
-        ({"title": object()}, "changes: title is a object or holds what YAML cannot"),
-        ({"tasks.7.epsilons": [1]}, "tasks"),
+        ({"labels": np.zeros(3, dtype=np.int64)}, "do not describe the same nodes"),
+        ({"features": sp.csr_array((3, 240), dtype=np.float32)}, "do not describe the same nodes"),
+        ({"num_classes": 2}, "allowed: 0 … 1, or -1"),
     ],
 )
-def test_wrong_changes_are_refused_in_a_line(changes: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        fedgraph.run(TINY, changes=changes, quiet=True, out=tmp_path / "r")
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_graphs_refuse_to_be_inconsistent(library: Graph, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        dataclasses.replace(library, **change)
 
 
-@pytest.mark.parametrize("given", [None, [], "no such folder"])
-def test_what_is_no_run_and_no_model_is_refused_in_a_line(given: Any, tmp_path: Path) -> None:
-    for opens in (fedgraph.open_run, fedgraph.load):
-        with pytest.raises(FedgraphError) as caught:
-            opens(given)
-        assert "\n" not in str(caught.value)
-    with pytest.raises(FedgraphError):
-        fedgraph.run(given, quiet=True, out=tmp_path / "r")
-
-
-@pytest.mark.parametrize(("typed", "command"), [("-c", ""), ("/bin/fedgraph", "fedgraph run tiny.yaml --quick")])
-def test_a_run_names_its_command_where_somebody_can_type_it(
-    typed: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a short run the page offers it without --quick; what stood behind ``python -c`` is not known."""
-    monkeypatch.setattr(sys, "argv", [typed, *("run", "tiny.yaml", "--quick")])
-    fedgraph.run(TINY, quiet=True, out=tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "environment.json").read_text(encoding="utf-8"))["made"]["command"] == command
+def test_an_induced_graph_keeps_edges_among_the_chosen_and_holdings_count_every_client(library: Graph) -> None:
+    nodes = np.array([5, 3, 200, 17])
+    small, expected = library.induced(nodes), library.adjacency.toarray()[np.ix_(nodes, nodes)]
+    assert np.array_equal(small.adjacency.toarray(), expected)
+    assert np.array_equal(small.labels, library.labels[nodes])
+    held = [np.array([0, 1]), np.array([1, 2, 5])]
+    parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(held))
+    partition = Partition(parts, False, 0, "test", from_edges=False, from_labels=False)
+    assert partition.holdings(300).sum(axis=0)[:6].tolist() == [1, 2, 1, 0, 0, 1]

@@ -23,29 +23,26 @@ Offer = Callable[..., None]
 SOUND = "from fedgraph.methods.features import *\n"
 
 
-def test_files_are_found_and_furniture_is_not() -> None:
-    found = plugins.names("methods")
-    assert {"features", "local_dp", "nonprivate"} <= set(found)
-    assert not any(name == "base" or name.startswith("_") for name in found)
-
-
 @pytest.mark.parametrize("package", plugins.PLUGIN_CONTRACTS)
-def test_every_file_holds_the_contract_of_its_room(package: str) -> None:
-    for name in plugins.names(package):
+def test_every_file_holds_the_contract_of_its_room_and_furniture_is_none(package: str) -> None:
+    names = plugins.names(package)
+    assert {"methods": {"features", "local_dp", "nonprivate"}}.get(package, set()) <= set(names)
+    assert not any(name == "base" or name.startswith("_") for name in names)
+    for name in names:
         plugins.load(package, name)
 
 
 def test_a_file_that_lacks_a_part_is_named_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "stripes.py").write_text("class Params: ...\n", encoding="utf-8")
     monkeypatch.setattr(fedgraph.partition, "__path__", [*fedgraph.partition.__path__, str(tmp_path)])
-    plugins.forget()
     try:
-        with pytest.raises(ScenarioError, match=r"stripes lacks PARTITION; the docstring of fedgraph\.partition says"):
-            plugins.load("partition", "stripes")
-        (tmp_path / "broken_stripes.py").write_text("import math\nimport nowhere_at_all\n", encoding="utf-8")
-        plugins.forget()
-        with pytest.raises(ScenarioError, match=r"n/broken_stripes cannot be imported: .*_stripes\.py, line 2\)"):
-            plugins.load("partition", "broken_stripes")
+        for name, text, says in (
+            ("stripes", "class Params: ...\n", r"stripes lacks PARTITION; the docstring of fedgraph\.partition says"),
+            ("broken", "import math\nimport nowhere_at_all\n", r"n/broken cannot be imported: .*broken\.py, line 2\)"),
+        ):
+            (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+            plugins.forget()
+            with pytest.raises(ScenarioError, match=says):
+                plugins.load("partition", name)
     finally:
         monkeypatch.undo()
         plugins.forget()
@@ -74,22 +71,16 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
     plugins.forget()
 
 
-def test_an_installed_package_offers_a_method_and_is_imported_only_when_asked(offer: Offer) -> None:
-    offer("acme-dp", "tree_votes", f'"""Votes of trees. And more."""\n{SOUND}')
-    assert "tree_votes" in plugins.names("methods")
-    assert plugins.source("methods", "tree_votes").name == "acme_dp.py"  # type: ignore[union-attr]
-    assert "acme_dp" not in sys.modules
-    assert ("acme-dp", "1.2") in plugins.distributions()
-    assert "acme_dp" in plugins.packages()
-    method = method_kinds.load("tree_votes")
-    assert method.OFFERS.kind == "classifier"
-
-
-@pytest.mark.parametrize("room", [room for room in plugins.PLUGIN_CONTRACTS if room != "methods"])
-def test_every_room_is_open(offer: Offer, room: str) -> None:
+@pytest.mark.parametrize("room", plugins.PLUGIN_CONTRACTS)
+def test_an_installed_package_offers_one_to_every_room_and_is_imported_only_when_asked(offer: Offer, room: str) -> None:
     parts = plugins.PLUGIN_CONTRACTS[room]
     text = "".join("class Params(Settings): ...\n" if part == "Params" else f"{part} = {{}}\n" for part in parts)
-    offer("acme-dp", "acme", f"from fedgraph.documents import Settings\n{text}", room)
+    offer("acme-dp", "acme", SOUND if room == "methods" else f"from fedgraph.documents import Settings\n{text}", room)
+    assert "acme" in plugins.names(room)
+    assert plugins.source(room, "acme").name == "acme_dp.py"  # type: ignore[union-attr]
+    assert "acme_dp" not in sys.modules
+    assert ("acme-dp", "1.2") in plugins.distributions()
+    assert ("acme_dp" in plugins.packages()) is (room == "methods")
     assert plugins.load(room, "acme").__name__ == "acme_dp"
 
 

@@ -7,7 +7,7 @@ coins is wrong. Tests of what is released see the first only where a round is as
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -64,13 +64,7 @@ OF_TORCH = {
 GLOBAL = {"learning/own_network.py _seeded"}  # what a network of somebody else draws itself, from a seed
 
 MAKERS = {"default_rng", "SeedSequence", "Generator", "PCG64", "MT19937", "Philox", "SFC64", "Random"}
-OF_NUMPY = {
-    "Generator",
-    "BitGenerator",
-    "SeedSequence",
-    "PCG64",
-    "default_rng",
-}  # all else of numpy.random has one state for all
+OF_NUMPY = {"Generator", "BitGenerator", "SeedSequence", "PCG64", "default_rng"}  # all else there has one state for all
 DRAWS = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial", "normal", "manual_seed",
          "seed", "random", "seed_learner"}  # fmt: skip
 
@@ -78,9 +72,7 @@ DRAWS = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "ber
 def in_functions(tree: ast.AST, name: str = "") -> Iterator[tuple[ast.AST, str]]:
     """Every node with the class and the function that it stands in."""
     for node in ast.iter_child_nodes(tree):
-        inner = name
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            inner = f"{name}.{node.name}".lstrip(".")
+        inner = f"{name}.{node.name}".lstrip(".") if isinstance(node, ast.FunctionDef | ast.ClassDef) else name
         yield node, inner
         yield from in_functions(node, inner)
 
@@ -103,17 +95,11 @@ def sources(path: Path, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
             yield where, "hidden", ast.unparse(node)  # its names would not say where they come from
         if isinstance(node, ast.Attribute):
             module, _, last = dotted(node).rpartition(".")
-            if module in ("np.random", "numpy.random") and last not in OF_NUMPY:
+            of_numpy = module in ("np.random", "numpy.random") and last not in OF_NUMPY
+            if of_numpy or (module == "random" and last != "Random") or last == "rvs":
                 yield where, "global", ast.unparse(node)
-            if module == "random" and last != "Random":
-                yield where, "global", ast.unparse(node)
-            if last == "rvs":
-                yield where, "global", ast.unparse(node)
-            if (module == "secrets" and last.startswith(("token", "rand", "choice", "System"))) or dotted(node) in (
-                "os.urandom",
-                "uuid.uuid4",
-                "uuid.uuid1",
-            ):
+            of_secrets = module == "secrets" and last.startswith(("token", "rand", "choice", "System"))
+            if of_secrets or dotted(node) in ("os.urandom", "uuid.uuid4", "uuid.uuid1"):
                 yield where, "system", ast.unparse(node)
         if not isinstance(node, ast.Call):
             continue
@@ -148,35 +134,11 @@ def test_every_exception_is_still_there() -> None:
         assert not [where for where in named if (where, kind) not in found], kind
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "np.random.default_rng()", "np.random.default_rng(seed=7)", "np.random.rand(3)", "random.random()",
-         "secrets.randbits(8)", "os.urandom(8)", "torch.rand(3)", "scipy.stats.norm.rvs()",
-    ],
-)  # fmt: skip
-def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_path: Path) -> None:
-    """Such a line in the place of GAP's stream of batches."""
-    text = (ROOT / "methods" / "gap_node.py").read_text(encoding="utf-8")
-    stream = 'streams.generator("batch")'
-    assert text.count(stream) == 1
-    bad = tmp_path / "methods" / "gap_node.py"
-    bad.parent.mkdir()
-    bad.write_text(text.replace(stream, source), encoding="utf-8")
-    assert unsound(sources(bad, tmp_path)), source
-    bad.write_text(text, encoding="utf-8")
-    assert not unsound(sources(bad, tmp_path))
-
-
 # Draws over a list, in the rooms that hold people's data: a permutation of a private list moves everybody's coin when one thing
 # goes (`seeds.coins` does not). What stands here permutes as many things as everybody may count.
-COUNTED, SHARED, PROVEN = (
-    "of all people of a public count, picked from afterwards",
-    "of clients or pairs of them",
-    "the proof's own",
-)
+COUNTED, SHARED = "of all people of a public count, picked from afterwards", "of clients or pairs of them"
 STATED = "the guarantee states what it was made from (split-from-labels, membership-from-labels)"
-PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
+PROVEN, MEASURED = "the proof's own", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
     "tasks/base/graphs.py prepare": COUNTED,
     "tasks/graph_classification.py split_by_folds": STATED,
@@ -204,17 +166,8 @@ LISTS = {
     "learning/own_models.py choose_steps": COUNTED,
     "learning/descents.py draw_fixed_mask": PROVEN,
 }
-ROOMS = (
-    "tasks",
-    "models",
-    "methods",
-    "partition",
-    "learning/own_models.py",
-    "learning/descents.py",
-    "learning/public_training.py",
-    "learning/whole_graph.py",
-    "data/base/splits.py",
-)
+ROOMS = ("tasks", "models", "methods", "partition", "data/base/splits.py",
+         *(f"learning/{name}.py" for name in ("own_models", "descents", "public_training", "whole_graph")))  # fmt: skip
 OVER_LISTS = {"permutation", "permuted", "shuffle", "choice", "choices", "sample", "randperm", "multinomial",
               "KFold", "StratifiedKFold", "StratifiedShuffleSplit", "ShuffleSplit", "train_test_split"}  # fmt: skip
 
@@ -239,18 +192,32 @@ def test_nothing_is_drawn_over_a_private_list() -> None:
     assert not LISTS.keys() - found, "is not there any more"
 
 
+COINS = 'seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)'
+
+
 @pytest.mark.parametrize(
-    "source",
-    ["rng.permutation(len(edges))", "random.sample(edges, 3)", "StratifiedKFold(5, shuffle=True)"],
-)
-def test_the_check_sees_each_draw_over_the_list_of_edges(source: str, tmp_path: Path) -> None:
-    """Such a line in the place of link prediction's coins."""
-    text = (ROOT / "tasks/link_prediction.py").read_text(encoding="utf-8")
-    coins = 'seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)'
-    assert text.count(coins) == 1
-    bad = tmp_path / "tasks" / "link_prediction.py"
-    bad.parent.mkdir()
-    bad.write_text(text.replace(coins, source), encoding="utf-8")
-    assert list(list_draws(bad, tmp_path))
-    bad.write_text(text, encoding="utf-8")
-    assert not list(list_draws(bad, tmp_path))
+    ("file", "sound", "check", "bad"),
+    [
+        *(
+            ("methods/gap_node.py", 'streams.generator("batch")', lambda *given: unsound(sources(*given)), bad)
+            for bad in (
+                "np.random.default_rng()", "np.random.default_rng(seed=7)", "np.random.rand(3)", "random.random()",
+                "secrets.randbits(8)", "os.urandom(8)", "torch.rand(3)", "scipy.stats.norm.rvs()",
+            )
+        ),
+        *(
+            ("tasks/link_prediction.py", COINS, lambda *given: list(list_draws(*given)), bad)
+            for bad in ("rng.permutation(len(edges))", "random.sample(edges, 3)", "StratifiedKFold(5, shuffle=True)")
+        ),
+    ],
+)  # fmt: skip
+def test_the_check_sees_each_other_source_of_coins(
+    file: str, sound: str, check: Callable[..., list[str]], bad: str, tmp_path: Path
+) -> None:
+    """Such a line in the place of GAP's stream of batches, or of link prediction's coins."""
+    text, place = (ROOT / file).read_text(encoding="utf-8"), tmp_path / file
+    assert text.count(sound) == 1
+    place.parent.mkdir()
+    for found, seen in ((text, False), (text.replace(sound, bad), True)):
+        place.write_text(found, encoding="utf-8")
+        assert bool(check(place, tmp_path)) is seen

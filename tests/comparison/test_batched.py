@@ -28,28 +28,13 @@ def test_a_value_is_that_of_its_coupling_and_near_the_compiled_one(alpha: float 
     which = gromov.all_pairs(6)
     found, plans = gromov.solve_couplings(spaces, which, GromovOptions(solver="batched", alpha=alpha))
     for (i, j), plan, value in zip(which, plans, found.value, strict=True):
-        assert np.allclose(plan.sum(axis=1), spaces[i].weights, atol=1e-12)
-        assert np.allclose(plan.sum(axis=0), spaces[j].weights, atol=1e-12)
+        assert all(np.allclose(plan.sum(axis=1 - k), spaces[s].weights, atol=1e-12) for k, s in enumerate((i, j)))
         there = gromov.solve_by_pot(spaces[i], spaces[j], GromovOptions(solver="pot", alpha=alpha, max_iterations=1), plan)[0]
         assert there <= value + 1e-9, "POT's first step goes down from here"
         assert there >= 0.5 * value - 1e-9
     ours = gromov.solve_pairs(spaces, which, GromovOptions(alpha=alpha, restarts=20)).value
     assert (found.value >= ours - 1e-9).mean() > 0.9, "the best of 21 descents is hardly ever above"
     assert found.value.mean() <= 1.25 * ours.mean()
-    assert found.value.mean() < 0.95 * np.mean([_product_value(spaces[i], spaces[j], alpha) for i, j in which])
-
-
-def _product_value(first: MetricSpace, second: MetricSpace, alpha: float | None) -> float:
-    """The objective at p qᵀ, where every solver begins."""
-    p, q = first.weights, second.weights
-    gap = (first.distances[:, None, :, None] - second.distances[None, :, None, :]) ** 2
-    structure = np.einsum("ijkl,i,j,k,l->", gap, p, q, p, q)
-    if alpha is None:
-        return float(structure)
-    assert first.features is not None
-    assert second.features is not None
-    costs = ((first.features[:, None] - second.features[None]) ** 2).sum(axis=2)
-    return float((1 - alpha) * (p @ costs @ q) + alpha * structure)
 
 
 def test_equal_spaces_single_points_points_without_weight_and_no_pair() -> None:

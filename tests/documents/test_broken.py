@@ -1,8 +1,5 @@
 # ruff: noqa: PT017 (an input may be sound, so an error is allowed and not expected)
-"""Hundreds of broken scenarios and files, drawn by hypothesis: each gives one line or is right, and nothing else.
-
-The default is a short form; ``-m slow`` draws more than five hundred inputs.
-"""
+"""Broken scenarios and files, drawn by hypothesis: each gives one line or is right, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,6 +20,12 @@ from fedgraph.scenario import read
 SCENARIOS = sorted((Path(fedgraph.__file__).parents[1] / "scenarios").glob("*.yaml"))
 LIBRARY = (Path(fedgraph.data.__file__).parent / "library.npz").read_bytes()
 CSV = {"features.csv": b"a,1,2\nb,2,3\nc,0,1\n", "edges.csv": b"a,b\nb,c\n", "labels.csv": b"a,x\nb,y\nc,x\n"}
+WITHOUT_A_METHOD = """\
+name: x
+datasets: [{name: embedded/library}]
+tasks:
+  - {task: node_classification, epsilons: [1], trust: [curator], methods: [{}]}
+"""
 ODD: list[Any] = [
     True, False, None, -1, 0, 10**12, 10**400, 1e-300, 1e300, float("inf"), float("-inf"), float("nan"), "", " ", "inf", "1e-6",
     "a/b", "..", "\u0000", "é" * 300, [], [[]], [1, 1], {}, {"a": 1}, {"method": "gcon"}, {"partition": "ego"},
@@ -61,7 +64,18 @@ def broken_scenarios(draw: st.DrawFn) -> str:
     return yaml.safe_dump(content, allow_unicode=True)
 
 
-def check_scenario(text: str) -> None:
+@st.composite
+def broken_bytes(draw: st.DrawFn, whole: bytes) -> bytes:
+    """Cut, overwritten, doubled, or with bytes put in."""
+    at, junk = draw(st.integers(0, max(len(whole) - 1, 0))), draw(st.binary(max_size=40))
+    over = whole[:at] + junk + whole[at + len(junk) :]
+    return draw(st.sampled_from([whole[:at], over, whole[:at] + junk + whole[at:], whole + whole, junk]))
+
+
+@SHORT
+@example(WITHOUT_A_METHOD)
+@given(broken_scenarios())
+def test_scenarios(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.yaml"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -73,22 +87,9 @@ def check_scenario(text: str) -> None:
             assert len(str(error)) < 2000
 
 
-@st.composite
-def broken_bytes(draw: st.DrawFn, whole: bytes) -> bytes:
-    """Cut, overwritten, doubled, or with bytes put in."""
-    at = draw(st.integers(0, max(len(whole) - 1, 0)))
-    junk = draw(st.binary(max_size=40))
-    how = draw(st.sampled_from(["cut", "over", "in", "double", "junk"]))
-    return {
-        "cut": whole[:at],
-        "over": whole[:at] + junk + whole[at + len(junk) :],
-        "in": whole[:at] + junk + whole[at:],
-        "double": whole + whole,
-        "junk": junk,
-    }[how]
-
-
-def check_npz(content: bytes) -> None:
+@SHORT
+@given(broken_bytes(LIBRARY))
+def test_npz(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.npz"
         path.write_bytes(content)
@@ -100,41 +101,13 @@ def check_npz(content: bytes) -> None:
             assert (graph.num_nodes, graph.num_edges) == (300, 720)  # type: ignore[union-attr]
 
 
-def check_csv(file: str, content: bytes) -> None:
+@SHORT
+@given(st.sampled_from(sorted(CSV)).flatmap(lambda name: st.tuples(st.just(name), broken_bytes(CSV[name]))))
+def test_csv(pair: tuple[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, whole in {**CSV, file: content}.items():
+        for name, whole in {**CSV, pair[0]: pair[1]}.items():
             (Path(folder) / name).write_bytes(whole)
         try:
             data.load("own/csv", path=folder)
         except DataError as error:
             assert folder in str(error)
-
-
-csv_files = st.sampled_from(sorted(CSV)).flatmap(lambda name: st.tuples(st.just(name), broken_bytes(CSV[name])))
-
-
-WITHOUT_A_METHOD = """\
-name: x
-datasets: [{name: embedded/library}]
-tasks:
-  - {task: node_classification, epsilons: [1], trust: [curator], methods: [{}]}
-"""
-
-
-@SHORT
-@example(WITHOUT_A_METHOD)
-@given(broken_scenarios())
-def test_scenarios(text: str) -> None:
-    check_scenario(text)
-
-
-@SHORT
-@given(broken_bytes(LIBRARY))
-def test_npz(content: bytes) -> None:
-    check_npz(content)
-
-
-@SHORT
-@given(csv_files)
-def test_csv(pair: tuple[str, bytes]) -> None:
-    check_csv(*pair)

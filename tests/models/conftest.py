@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import fedgraph
+from fedgraph.methods.base import method_kinds
+from fedgraph.models.model import Model
 from fedgraph.runs.run import Run
 
 BOUNDS = {"bounds": {"age": [0, 100]}, "text": "one-hot"}
@@ -27,22 +30,29 @@ def write_people(
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     labels = rng.integers(0, 3, count)
+    ids = [f"p{first + k}" for k in range(count)]
     rows = {
-        "id": [f"p{first + k}" for k in range(count)],
+        "id": ids,
         "age": np.clip(rng.normal(20 + 20 * labels, 5), 0, 100).round(1),
         "member": (rng.random(count) < 0.2 + 0.3 * labels).astype(int),
         "city": [("Bern", "Genf", "Basel")[(label + (k % 12 == 0)) % 3] for k, label in enumerate(labels)],
     }
-    table = pd.DataFrame(rows)[header.split(",")]
-    table.to_csv(folder / "features.csv", index=False)
+    pd.DataFrame(rows)[header.split(",")].to_csv(folder / "features.csv", index=False)
     ends = [(a, rng.choice(np.flatnonzero(labels == labels[a]))) for a in rng.integers(0, count, 2 * count)]
-    lines = [f"{rows['id'][a]},{rows['id'][b]}" for a, b in ends]
+    lines = [f"{ids[a]},{ids[b]}" for a, b in ends]
     (folder / "edges.csv").write_text("source,target\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    words = [f"{one},{('low', 'mid', 'high')[label]}" for one, label in zip(rows["id"], labels, strict=True)]
-    if known:
-        unknown = 10  # the last of them only ask
-        (folder / "labels.csv").write_text("id,label\n" + "\n".join(words[:-unknown]) + "\n", encoding="utf-8")
+    if known:  # the last ten only ask
+        words = [f"{one},{('low', 'mid', 'high')[label]}" for one, label in zip(ids, labels, strict=True)]
+        (folder / "labels.csv").write_text("id,label\n" + "\n".join(words[:-10]) + "\n", encoding="utf-8")
     return folder
+
+
+def who(model: Model) -> dict[str, Any]:
+    """How its method is asked: of which people, and whether nothing is protected."""
+    reads = method_kinds.load(model.method).OFFERS.reads
+    assert reads is not None
+    public = reads(model.plan).name in ("PUBLIC_GRAPH", "NOTHING")
+    return {"people": "public" if public else "own", "nothing_protected": np.isinf(model.epsilon)}
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,13 @@ import pandas as pd
 import pytest
 
 import fedgraph
+from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.methods.base import method_kinds
+from fedgraph.models import match_columns
 from fedgraph.models.model import Model
 from fedgraph.runs.run import Run
-from tests.models.conftest import ROWS
+from fedgraph.types import Graph
+from tests.models.conftest import ROWS, who
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +33,6 @@ def models(place: Path, run: Run) -> dict[str, Model]:
             public = place / "volunteers" if protocol == "inductive" else None
             found[name] = run.score(score.row).fit(str(place / "people"), public=public, nothing_protected=True)
     return found
-
-
-def who(model: Model) -> dict[str, Any]:
-    reads = method_kinds.load(model.method).OFFERS.reads
-    assert reads is not None
-    public = reads(model.plan).name in ("PUBLIC_GRAPH", "NOTHING")
-    return {"people": "public" if public else "own", "nothing_protected": np.isinf(model.epsilon)}
 
 
 def test_every_method_answers_the_same_after_its_file_was_read_back(
@@ -70,20 +65,18 @@ def test_a_newcomer_hears_the_answers_of_its_neighbours(
     """label_hop: the same person, once with edges to people who answered and once without; what is heard is said."""
     anchor = next(s.row for s in run.scores if s.method == "label_hop")
     model = run.score(anchor).fit(str(place / "people"), epsilon=500)
-    shares = {}
-    for edges in ("", "new,p1\nnew,p2\nnew,p3\n"):
-        folder = tmp_path / f"asked{len(edges)}"
-        folder.mkdir()
-        (folder / "features.csv").write_text(
-            "id,age,member,city\n" + "".join(f"p{k},50,0,Genf\n" for k in (3, 1, 2)) + "new,50,0,Genf\n", encoding="utf-8"
-        )
+    shares, folder = [], tmp_path / "asked"
+    folder.mkdir()
+    rows = "".join(f"{one},50,0,Genf\n" for one in ("p3", "p1", "p2", "new"))
+    (folder / "features.csv").write_text("id,age,member,city\n" + rows, encoding="utf-8")
+    for edges, heard in (("", "0 of 0 ties; 4 of 4"), ("new,p1\nnew,p2\nnew,p3\n", "3 of 3 ties; 3 of 4")):
         (folder / "edges.csv").write_text("source,target\n" + edges, encoding="utf-8")
         caplog.clear()
-        shares[bool(edges)] = model.predict_proba(folder, people="own")[3]
+        shares.append(model.predict_proba(folder, people="own")[3])
         (said,) = caplog.messages
-        assert ("3 of 3 ties; 3 of 4 people have none" if edges else "0 of 0 ties; 4 of 4 people have none") in said
+        assert f"{heard} people have none" in said
         assert "3 trained themselves: ties of theirs, and partners, that are not listed are not heard" in said
-    assert np.abs(np.log(shares[True] / shares[False])).max() > 1e-3
+    assert np.abs(np.log(shares[1] / shares[0])).max() > 1e-3
 
 
 @pytest.mark.parametrize(
@@ -126,13 +119,9 @@ def test_a_model_holds_no_digest_of_its_people_and_knows_them_where_they_have_no
     fitted.predict_proba(people(n), people="own")
     named = models["asking label_hop"]
     assert (fitted.unnamed, named.unnamed) == (n, 0)
+    assert not [name for name, model in models.items() if b"p123" in model.to_bytes()], "an id in clear tells who trained"
     for model, graph in ((fitted, fitted.graph_of(people(n))), (named, named.graph_of(str(place / "people")))):
         assert not [digest for digest in graph.provenance.checksums.values() if digest.encode() in model.to_bytes()]
-
-
-def test_files_name_nobody(models: dict[str, Model]) -> None:
-    """Keyed digests say who trained; an id in clear would tell it to everybody who has the file."""
-    assert not [name for name, model in models.items() if b"p123" in model.to_bytes()]
 
 
 def test_other_columns_and_people_get_one_line(place: Path, models: dict[str, Model], tmp_path: Path) -> None:
@@ -154,41 +143,43 @@ def test_other_columns_and_people_get_one_line(place: Path, models: dict[str, Mo
         models["transductive gap_edge"].predict(str(place / "newcomers"))
 
 
-def checksum(text: str, header: dict[str, Any], arrays: bytes) -> str:
-    """As it stands in the file: whoever edits one can make another."""
-    return hashlib.sha256(json.dumps([text, header], sort_keys=True).encode() + arrays).hexdigest()
+def parts(content: bytes) -> tuple[dict[str, str], dict[str, Any], bytes]:
+    """(metadata, header without them, arrays) of a file."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    return header.pop("__metadata__"), header, content[8 + size :]
+
+
+def edited(content: bytes, said: str, honest: bool = True) -> bytes:
+    """The file with another text in the place of its own. honest: with its checksum, which whoever edits one can make anew."""
+    metadata, header, arrays = parts(content)
+    if honest:
+        metadata["sha256"] = hashlib.sha256(json.dumps([said, header], sort_keys=True).encode() + arrays).hexdigest()
+    head = json.dumps({"__metadata__": {**metadata, "fedgraph": said}, **header}, ensure_ascii=False).encode()
+    return len(head).to_bytes(8, "little") + head + arrays
 
 
 def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) -> None:
     content = models["inductive features"].to_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-
-    def changed(old: str, new: str, honest: bool = False) -> bytes:
-        metadata = {**header["__metadata__"], "fedgraph": header["__metadata__"]["fedgraph"].replace(old, new, 1)}
-        assert metadata["fedgraph"] != header["__metadata__"]["fedgraph"]
-        rest = {name: said for name, said in header.items() if name != "__metadata__"}
-        if honest:
-            metadata["sha256"] = checksum(metadata["fedgraph"], rest, content[8 + size :])
-        head = json.dumps({"__metadata__": metadata, **rest}, ensure_ascii=False).encode()
-        return len(head).to_bytes(8, "little") + head + content[8 + size :]
-
-    stated = f'"epsilon":{models["inductive features"].epsilon!r}'
-    cases = {
-        b"": "header", b"\x80\x04garbage": "header", content[:-4]: "array", content[:-1] + bytes([content[-1] ^ 1]): "checksum",
-        changed('"epsilon"', '"epsilom"'): "checksum",
-        changed(stated, '"epsilon":0.5', honest=True): "states ε = 0.5, and its ledger costs ε = ",
-        changed('"delta":0.0001,"statement"', '"delta":1e-06,"statement"', honest=True): "states δ = 1e-06, and its ledger is",
-        changed("fedgraph.models.model:Model", "subprocess:Popen", honest=True): "records of fedgraph's own",
-        changed("fedgraph.models.model:Model", "fedgraph.models.model:load", honest=True): "does not have",
-        changed("fedgraph.types:GraphNames", "fedgraph.types:GraphProvenance", honest=True): "has the fields",
-        changed('"method":"features"', '"method":["x"]', honest=True): "a list",
-        changed('"salt":"', '"salt":"x', honest=True): "a key of 128 bits",
-    }  # fmt: skip
-    for number, (bad, why) in enumerate(cases.items()):
-        (tmp_path / str(number)).write_bytes(bad)
+    text = parts(content)[0]["fedgraph"]
+    cases = {b"": "header", b"\x80\x04garbage": "header", content[:-4]: "array",
+             content[:-1] + bytes([content[-1] ^ 1]): "checksum",
+             edited(content, text.replace('"epsilon"', '"epsilom"', 1), honest=False): "checksum"}  # fmt: skip
+    for old, new, why in (
+        (f'"epsilon":{models["inductive features"].epsilon!r}', '"epsilon":0.5', "states ε = 0.5, and its ledger costs ε = "),
+        ('"delta":0.0001,"statement"', '"delta":1e-06,"statement"', "states δ = 1e-06, and its ledger is"),
+        ("fedgraph.models.model:Model", "subprocess:Popen", "records of fedgraph's own"),
+        ("fedgraph.models.model:Model", "fedgraph.models.model:load", "does not have"),
+        ("fedgraph.types:GraphNames", "fedgraph.types:GraphProvenance", "has the fields"),
+        ('"method":"features"', '"method":["x"]', "a list"),
+        ('"salt":"', '"salt":"x', "a key of 128 bits"),
+    ):
+        assert old in text
+        cases[edited(content, text.replace(old, new, 1))] = why
+    for bad, why in cases.items():
+        (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(DataError, match=why) as error:
-            fedgraph.load(tmp_path / str(number))
+            fedgraph.load(tmp_path / "bad")
         assert "\n" not in str(error.value)
 
 
@@ -207,19 +198,14 @@ def test_a_model_of_which_any_value_was_edited_answers_or_says_one_line(
 ) -> None:
     model, rng = models[name], np.random.default_rng(0)
     content, asked = model.to_bytes(), model.graph_of(str(place / ("people" if "transductive" in name else "newcomers")))
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-    metadata, text = header.pop("__metadata__"), header
-    every, refused = list(leaves(json.loads(metadata["fedgraph"]))), list[str]()
+    text, refused = parts(content)[0]["fedgraph"], list[str]()
+    every = list(leaves(json.loads(text)))
     for place_, value in zip(rng.permutation(len(every))[:30], itertools.cycle([None, -1, 10**9, 1e300, "x", [], True])):
-        tree = node = json.loads(metadata["fedgraph"])
+        tree = node = json.loads(text)
         for key in every[place_][:-1]:
             node = node[key]
         node[every[place_][-1]] = value
-        said = json.dumps(tree)
-        digest = checksum(said, text, content[8 + size :])
-        head = json.dumps({"__metadata__": {**metadata, "fedgraph": said, "sha256": digest}, **text}).encode()
-        (tmp_path / "edited").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size :])
+        (tmp_path / "edited").write_bytes(edited(content, json.dumps(tree)))
         try:
             found = fedgraph.load(tmp_path / "edited")
             answers = found.predict_proba(asked, **who(model))
@@ -230,3 +216,42 @@ def test_a_model_of_which_any_value_was_edited_answers_or_says_one_line(
             assert np.isfinite(answers).all()
     assert refused
     assert not [line for line in refused if "\n" in line]
+
+
+def table(seed: int, first: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(people, edges): two classes by age, beside an income in cents that says nothing."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=300)
+    ids = [f"p{first + k}" for k in range(300)]
+    age, income = np.round(30 + 30 * labels + 6 * rng.standard_normal(300)), np.round(1e6 * rng.lognormal(size=300))
+    people = pd.DataFrame({"id": ids, "age": age, "income": income, "y": np.where(labels, "old", "young")})
+    ends = rng.integers(300, size=(2, 300))
+    return people, pd.DataFrame({"source": [ids[a] for a in ends[0]], "target": [ids[b] for b in ends[1]]})
+
+
+def test_newcomers_are_read_on_the_scale_of_the_training(tmp_path: Path) -> None:
+    people, edges = table(0, 0)
+    run = fedgraph.compare((people, edges), ["features"], [8], ["curator"], protocol="asking")
+    found = run.best(epsilon=8.01)
+    assert found is not None
+    fitted = found.fit((people, edges))
+    assert fitted.epsilon <= 8
+    assert any('"columns"' in line for line in fitted.ledger), "ranks are paid for"
+    fitted.save(tmp_path / "people.model")
+    model, (people, edges) = fedgraph.load(tmp_path / "people.model"), table(1, 1000)
+    told = model.predict((people.drop(columns="y"), edges), people="own")
+    assert (told == people["y"].to_numpy()).mean() > 0.85
+
+
+def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_them(tmp_path: Path) -> None:
+    (tmp_path / "features.csv").write_text("id,age,city\nada,30,Rome\nbob,,Oslo\ncy,,\n", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("source,target\n", encoding="utf-8")
+    rules = {"text": "one-hot", "empty": "missing", "label": ""}
+    graph = data.load("own/csv", path=tmp_path, parameters=rules)
+    assert isinstance(graph, Graph)
+    with pytest.raises(DataError) as caught:
+        match_columns(graph, ("age", "city is Rome"), 2)
+    age, empty, oslo = str(caught.value).splitlines()
+    assert "age of 'bob' (and of 1 further people) is empty, as of nobody that the model learned from; allowed: a number" in age
+    assert "city of 'cy' is empty, as of nobody that the model learned from; allowed: 'Rome'; or leave" in empty
+    assert "city of 'bob' is 'Oslo'" in oslo

@@ -5,30 +5,27 @@ from __future__ import annotations
 import pytest
 
 from fedgraph import runtime
-from fedgraph.cells.cell import Cell
+from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, probe, schedule
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read, shipped
 
 
-@pytest.mark.parametrize(("begin", "counted"), [(0.0, 0), (30.0, 0), (0.0, 4)])
+@pytest.mark.parametrize(("begin", "counted"), [(30.0, 0), (0.0, 4)])
 def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
     begin: float, counted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cell of ten rounds of a second each. What it needs before the first is no part of the others.
-
-    counted: quick rounds of their own before these, in which ranges of columns are estimated.
-    """
+    """A cell of ten rounds of a second each. begin: what it needs before. counted: quick rounds that count columns before."""
     now = {"s": 0.0}
 
-    def timed(task: object, cell: Cell, context: object) -> object:
+    def timed(task: object, cell: Cell, context: CellContext) -> object:
         now["s"] += begin
         for done in range(counted):
-            context.progress("rounds", done + 1, counted)  # type: ignore[attr-defined]
+            context.progress("rounds", done + 1, counted)
         for done in range(1, 11):
             now["s"] += 1.0
-            context.progress("rounds", done, 10)  # type: ignore[attr-defined]
+            context.progress("rounds", done, 10)
         raise AssertionError("it should have been stopped")
 
     monkeypatch.setattr(schedule, "run_cell", timed)
@@ -36,8 +33,7 @@ def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
     graphs = [experiment.load_data(d, None, 0) for d in ready.scenario.datasets]
     with runtime.start("serial") as engine:
         stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))[:1]
-        tried = probe.probe_kinds(stages, 5.0, lambda: now["s"])
-    first = next(iter(tried.values()))
+        first = next(iter(probe.probe_kinds(stages, 5.0, lambda: now["s"]).values()))
     assert not first.whole
     assert first.seconds == pytest.approx(begin + 10.0, abs=1.0)
 
@@ -52,7 +48,6 @@ def test_one_cell_of_each_method_is_tried_the_curators_first(monkeypatch: pytest
     assert [cell.kind[:4] for cell in first] == methods
     assert len(methods) > 5
     assert next(cell for cell in run if cell.method == "features").world.trust is Trust.CURATOR
-    assert then, "what is left of the time goes to cells at several clients"
-    assert all(cell.world.trust is Trust.SUMS for cell in then)
+    assert {cell.world.trust for cell in then} == {Trust.SUMS}, "what is left of the time goes to cells at several clients"
     assert len(said.splitlines()) == 1 + len(methods)
     assert "not tried" not in said

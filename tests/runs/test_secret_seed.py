@@ -38,11 +38,9 @@ def test_the_key_stream_is_that_of_the_standard() -> None:
 
 def test_numpy_draws_from_it() -> None:
     rng = np.random.Generator(chacha.ChaCha20(b"k" * 32))
-    assert kstest(rng.standard_normal(20_000), "norm").pvalue > 1e-4
-    assert kstest(rng.random(20_000), "uniform").pvalue > 1e-4
-    assert kstest(rng.standard_normal(20_000, dtype=np.float32), "norm").pvalue > 1e-4
+    for drawn, law in ((rng.standard_normal(20_000), "norm"), (rng.random(20_000, dtype=np.float32), "uniform")):
+        assert kstest(drawn, law).pvalue > 1e-4
     assert abs(np.corrcoef(rng.integers(2**63, size=20_000), rng.integers(2**63, size=20_000))[0, 1]) < 0.03
-    assert sorted(rng.permutation(100)) == list(range(100))
     with pytest.raises(TypeError, match="not written anywhere"):
         pickle.dumps(rng)
 
@@ -61,13 +59,11 @@ def test_keys_are_fresh_private_streams_follow_them_and_public_ones_do_not() -> 
     assert np.array_equal(seeds.secret_seeded_generator(7, "noise").random(3), seeds.seeded_generator(7, "noise").random(3))
 
 
-@pytest.mark.parametrize("bits", [0, 128, 512])
-def test_a_key_has_256_bits(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=f"256 bits, found {bits}"):
-        seeds.SecretSeed(bytes(bits // 8))
-    monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: bytes(bits // 8))
-    with pytest.raises(ValueError, match="256 bits"):
-        seeds.root_seed("secret")
+def test_a_key_has_256_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bits in (0, 128, 512):
+        monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count, bits=bits: bytes(bits // 8))
+        with pytest.raises(ValueError, match=f"256 bits, found {bits}"):
+            seeds.root_seed("secret")
 
 
 def test_no_block_of_the_key_stream_comes_twice() -> None:
@@ -91,12 +87,12 @@ def test_what_is_pickled_names_the_key_and_never_holds_it() -> None:
             draw()
 
 
-@pytest.mark.parametrize("name", ["noise", "batch"])
-def test_every_secret_stream_belongs_to_one_plan(name: str) -> None:
+def test_every_secret_stream_belongs_to_one_plan() -> None:
     """Two plans never share noise, samples or batches, with any kind of root; public coins may be shared."""
     for root in (5, seeds.root_seed("secret")):
         here, there = PlanStreams(root, ("cell",), "one plan"), PlanStreams(root, ("cell",), "another")
-        assert not np.array_equal(here.generator(name).random(4), there.generator(name).random(4))
+        for name in ("noise", "batch"):
+            assert not np.array_equal(here.generator(name).random(4), there.generator(name).random(4))
         assert np.array_equal(here.generator("public-coins").random(4), there.generator("public-coins").random(4))
 
 
@@ -105,23 +101,17 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
 ) -> None:
     """The third run has the first one's key, and so its scores: what differs between runs is the noise, and not the clock."""
     drawn = [b"\x11\xfa" * 16, b"\x22\xfb" * 16, b"\x11\xfa" * 16]
-    keys = iter(drawn)
+    keys, scores = iter(drawn), []
     monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: next(keys)[:count])
     (tmp_path / "small.yaml").write_text(TEXT, encoding="utf-8")
     ready = read.from_file(tmp_path / "small.yaml")
-    scores = []
     for number, key in enumerate(drawn):
-        out = experiment.run(ready, tmp_path / f"out{number}", None, False, Console())
         folder = tmp_path / f"out{number}"
-        for path in [p for p in folder.rglob("*") if p.is_file()]:
-            held = path.read_bytes()
-            assert key not in held, path
-            assert key.hex().encode() not in held.lower(), path
-            assert str(int.from_bytes(key, "big")).encode() not in held, path
-        assert json.loads((folder / "environment.json").read_text(encoding="utf-8"))["seed"] == "secret"
-        assert "256-bit key was drawn from the" in (folder / "report.html").read_text(encoding="utf-8")
-        (found,) = open_run(folder).kept[0].results
-        scores.append(found.metrics)
-    assert out.exists()
-    assert scores[0] == scores[2]
-    assert scores[0] != scores[1]
+        experiment.run(ready, folder, None, False, Console())
+        forms = (key, key.hex().encode(), str(int.from_bytes(key, "big")).encode())
+        held = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert not [path for path, content in held.items() if any(form in content or form in content.lower() for form in forms)]
+        assert json.loads(held[folder / "environment.json"])["seed"] == "secret"
+        assert b"256-bit key was drawn from the" in held[folder / "report.html"]
+        scores.append(open_run(folder).kept[0].results[0].metrics)
+    assert scores[0] == scores[2] != scores[1]

@@ -34,13 +34,14 @@ def outcomes(
 
 def test_a_curator_is_as_good_as_sums_and_sums_are_better_than_single_messages(library: Graph) -> None:
     """Three seeds at ε = 1, ten clients."""
-    given = {"seeds": 3, "partition": {"partition": "uniform", "clients": 10}}
-    found = {t: outcomes(library, {"method": "features"}, trust=[t], **given) for t in ("curator", "sums", "own-client")}
-    central, secure, local = (np.array([one.metrics["accuracy"] for one in rows]) for rows in found.values())
+    given = {"seeds": 3, "partition": {"partition": "uniform", "clients": 10}, "trust": ["curator", "sums", "own-client"]}
+    found: dict[str, list[float]] = {}
+    for one in outcomes(library, {"method": "features", "steps": 20}, **given):
+        found.setdefault(one.world.trust.value, []).append(one.metrics["accuracy"])
+    central, secure, local = (np.array(found[trust]) for trust in given["trust"])
     noise = np.hypot(central.std(), secure.std()) / np.sqrt(3)
     assert central.mean() >= secure.mean() - 2 * noise
     assert secure.mean() > local.mean() + 0.05
-    assert local.mean() > 0.1
 
 
 def test_isolated_unlabelled_and_absent_classes_run(library: Graph) -> None:
@@ -87,10 +88,7 @@ def test_classes_that_are_apart_have_a_high_silhouette() -> None:
     assert undrawn == ({}, silhouette), "further seeds have the number and no picture"
 
 
-# ------------------------------------------------------------------------------------------ graphs that nobody tuned on
-
-
-def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int = 10) -> Graph:
+def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int) -> Graph:
     """Edges by the classes at their ends; each class has its own frequent words, which overlap much."""
     rng, n = np.random.default_rng(0), labels.size
     one, other = rng.integers(n, size=(2, 40 * n * degree))
@@ -117,26 +115,7 @@ def test_where_nodes_ask_no_private_row_is_above_the_ceiling() -> None:
         assert top >= private - 2 * math.sqrt((top * (1 - top) + private * (1 - private)) / (labels.size / 5)), (top, found)
 
 
-@pytest.mark.quality("methods", "learning")
-def test_every_learner_runs_and_the_ceiling_is_one() -> None:
-    """One class in twenty, so the majority is far above chance."""
-    labels = (np.random.default_rng(2).random(400) < 0.05).astype(np.int64)
-    graph = made(labels, lambda a, b: np.where(a == b, 0.9, 0.1), 8, 40)
-    clear = {"method": "nonprivate", "epsilons": ["inf"], "patience": 6, "rounds": 20}
-    ceiling = {**clear, "model": "ceiling", "label": "ceiling", "among": ["logistic", "mlp", "gcn", "gprgnn"]}
-    plain = {**clear, "model": "mlp", "label": "mlp"}
-    run = fedgraph.compare(graph, ["features", "label_hop", "gap_edge", "gcon", ceiling, plain], [8], ["curator"])
-    assert {one.method for one in run.scores} == {"features", "label_hop", "gap_edge", "gcon", "nonprivate"}
-    assert {one.status for one in run.scores} == {"ok"}
-    found = {one.variant: one.mean for one in run.scores}
-    least = max(found["mlp"], np.bincount(labels).max() / labels.size)
-    assert found["ceiling"] >= least - 2.5 * math.sqrt(0.25 / (labels.size / 5)), found
-
-
-# ----------------------------------------------------------------------------------------------- measures beside accuracy
-
-
-@pytest.mark.parametrize("levels", [2, 8, 1024])
+@pytest.mark.parametrize("levels", [2, 1024])
 def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) -> None:
     """Averages over classes that have a member and a stranger; nodes whose class is unknown do not count."""
     rng = np.random.default_rng(levels)

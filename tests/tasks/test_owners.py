@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import ALONE_WORLD
 from fedgraph.privacy import settle
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
+from fedgraph.privacy.ledger import Ledger
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification as task
 from fedgraph.tasks.base import CellContext, Result
@@ -64,7 +64,6 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
 def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> None:
     for setting, outcome in outcomes(library, participations=EVERY, left_out=1).items():
         assert outcome.account is not None
-        assert isinstance(outcome.account, LedgerAccount)
         ledger = Ledger([outcome.account], outcome.releases)
         assert settle.of_account(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
         clients = {c for line in outcome.releases for span in line.clients for c in range(span[0], span[1] + 1)}
@@ -89,25 +88,21 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
 
 @pytest.mark.parametrize("protocol", ["inductive", "asking"])
 def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
-    owner = np.arange(library.num_nodes) % 3
-    graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
+    graph = replace(library, owner=np.arange(library.num_nodes) % 3, owner_names=("a", "b", "c"))
     setting = protocols.divide(graph, protocol, 0.8, np.random.default_rng(0))
     source = Partition((), True, 0, "three", from_edges=False, from_labels=True, natural=True)
     federation = setting.dealt_to_owners(("a", "b", "c"), source, "dropped")
-    assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
-    assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
-    assert federation.partition.natural
-    tested = 0
-    for client in range(3):
-        world = federation.within(ALONE_WORLD, client)
-        assert world.partition.num_clients == 1
-        assert world.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
-        tested += int((world.truth >= 0).sum())
+    dealt = federation.partition
+    assert (dealt.description, dealt.num_clients, dealt.from_edges, dealt.from_labels, dealt.natural) == (
+        "three", 3, False, True, True,
+    ), "as the owners came to be"  # fmt: skip
+    worlds = [federation.within(ALONE_WORLD, client) for client in range(3)]
+    for world, own in zip(worlds, dealt.subgraphs, strict=True):
+        assert world.held.labels.tolist() == own.graph.labels.tolist()
         assert (world.asked is world.held) == federation.same
-        if protocol == "inductive":
-            assert world.public_graph is world.asked
-    assert tested == int((setting.truth >= 0).sum())
-    assert sum(federation.within(ALONE_WORLD, k).num_train for k in range(3)) == setting.num_train
+        assert protocol == "asking" or world.public_graph is world.asked
+    assert sum((world.truth >= 0).sum() for world in worlds) == (setting.truth >= 0).sum()
+    assert sum(world.num_train for world in worlds) == setting.num_train
 
 
 def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
@@ -119,41 +114,20 @@ def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("protocol", "row"),
     [
-        ({"trust": ["curator"]}, "one curator is"),
-        ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
-        ({"left_out": 0}, "1 client or more"),
-        ({"federation": {"share": 0.5}}, "do not go with owners"),
+        ("inductive", {"method": "features", "steps": 4}),
+        ("asking", {"method": "label_hop", "steps": 4}),
+        ("inductive", {"method": "gap_node", "steps": 4, "projection": 16}),
     ],
 )
-def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValidationError, match=words):
-        params(**wrong)
-    with pytest.raises(ValidationError, match="left_out is of owners; write owners: true"):
-        task.Params(epsilons=[1.0], methods=[{"method": "features"}], trust=["sums"], left_out=2)
-
-
-TUNED = (
-    ("features", "inductive", {"steps": 4}),
-    ("label_hop", "asking", {"steps": 4}),
-    ("gap_node", "inductive", {"steps": 4, "projection": 16}),
-)
-
-
-@pytest.mark.parametrize(("method", "protocol", "settings"), TUNED)
 def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
-    method: str, protocol: str, settings: dict[str, Any], library: Graph
+    protocol: str, row: dict[str, Any], library: Graph
 ) -> None:
-    given: dict[str, Any] = {
-        "methods": [{"method": method, **settings}],
-        "protocol": protocol,
-        "participations": ["personalised"],
-    }
+    given: dict[str, Any] = {"methods": [row], "protocol": protocol, "participations": ["personalised"]}
     plain = outcomes(library, **given, personalised="none")["sums"]
     both = outcomes(library, **given, personalised="both")["sums"]
-    kinds = {r.participation for r in both.facts.results}
-    assert kinds == {"personalised", "own weights"}
+    assert {r.participation for r in both.facts.results} == {"personalised", "own weights"}
     assert not plain.facts.results
     assert both.epsilon_provable == plain.epsilon_provable, "nothing more is released"
     assert both.releases == plain.releases
@@ -179,16 +153,23 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
         assert not any(r.tested for r in records if r.client == "silent")
         assert {r.client for r in found["sums"].facts.results} == {"all", "silent", "single", "c", "d"}
         assert all(math.isfinite(v) for r in records for v in r.metrics.values()), setting
-    named = task.Params(
-        owners=True, **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
-    )
-    where = context(graph)
-    (cell,) = (c for c in task.cells(named, where) if c.world.without is not None)
-    (record,) = task.run(named, cell, where).facts.results
+    (record,) = outcomes(graph, **{**given, "participations": ["left-out"], "left_out": ["silent"]})[
+        "sums without silent"
+    ].facts.results
     assert record.metrics == {}
 
 
 def test_what_no_owner_can_have_is_refused(library: Graph) -> None:
+    for wrong, words in (
+        ({"trust": ["curator"]}, "one curator is"),
+        ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
+        ({"left_out": 0}, "1 client or more"),
+        ({"federation": {"share": 0.5}}, "do not go with owners"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            params(**wrong)
+    with pytest.raises(ValidationError, match="left_out is of owners; write owners: true"):
+        task.Params(epsilons=[1.0], methods=[{"method": "features"}], trust=["sums"], left_out=2)
     two = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
     half = np.arange(library.num_nodes) < library.num_nodes // 2
     masks = GraphMasks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
