@@ -5,8 +5,6 @@ shared is also what a worker with a lost answer would give. Whoever needs a seco
 another stream) makes it with ``train`` and compares.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pickle
@@ -29,34 +27,25 @@ from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.tasks.node_classification import protocols
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from tests.public_facts import public_facts
 
 DELTA = 1e-3
+Dealt = tuple[Partition, PublicFacts]  # (who holds what, what is public)
 
 
-def collection() -> tuple[Partition, PublicFacts]:
-    """Three clients with whole graphs."""
-    rng, subgraphs, first, sizes = np.random.default_rng(0), [], 0, ((2, 4), (3,), (2, 5, 3))
+def collection(sizes: tuple[tuple[int, ...], ...] = ((2, 4), (3,), (2, 5, 3)), unlabelled: int | None = None) -> Dealt:
+    """Clients with whole graphs, of so many nodes each; one of them may have no label."""
+    rng, subgraphs, first = np.random.default_rng(0), [], 0
     for client, own in enumerate(sizes):
         n = sum(own)
-        graph = Graph(
-            "c",
-            sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own])),
-            sp.csr_array(rng.random((n, 3)).astype(np.float32)),
-            np.repeat(np.arange(len(own)) % 2, own),
-            2,
-            GraphProvenance("own", "test"),
-            features_from_edges=False,
-            columns_from_rows=False,
-            nodes_from_edges=False,
-        )
+        edges, rows = sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own]), rng.random((n, 3)).astype(np.float32)
+        labels = np.full(n, -1) if client == unlabelled else np.repeat(np.arange(len(own)) % 2, own)
+        graph = plain_graph("c", sp.csr_array(edges), sp.csr_array(rows), labels, 2, GraphProvenance("own", "test"))
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
-    clients = tuple(map(sum, sizes))
-    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
-        first, 3, 2, clients, Viewer.SERVER, graphs=sizes
-    )
+    partition = Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False)
+    return partition, public_facts(first, 3, 2, tuple(map(sum, sizes)), Viewer.SERVER, graphs=sizes)
 
 
 def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
@@ -104,6 +93,15 @@ def facts_of(
         asking=setting.asking,
         cut_edges=cut_edges,
     )
+
+
+def made(
+    method: Any, graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive",
+    reading: Any = "provable", delta: float = DELTA, **settings: object,
+) -> tuple[Plan, Partition, Federation]:  # fmt: skip
+    """A plan of the method in this file with these settings, who holds what, and the setting that was dealt."""
+    setting, partition, facts = deal(graph, protocol, viewer)
+    return method.plan(method.Params(**settings), facts, Budget(epsilon, delta, reading)), partition, setting
 
 
 def planned(
