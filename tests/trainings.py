@@ -48,16 +48,21 @@ def collection(sizes: tuple[tuple[int, ...], ...] = ((2, 4), (3,), (2, 5, 3)), u
     return partition, public_facts(first, 3, 2, tuple(map(sum, sizes)), Viewer.SERVER, graphs=sizes)
 
 
+def egos(graph: Graph, clients: int = 6, public: bool = False) -> Dealt:
+    """Clients with ego-networks. public: whether the part of the graph that nobody holds is."""
+    partition = ego.split(graph, ego.Params(clients=clients), seeds.seeded_generator(0, "ego"))
+    sizes, held = tuple(s.graph.num_nodes for s in partition.subgraphs), partition.holdings(graph.num_nodes)
+    outside = graph.induced(np.flatnonzero(np.asarray(held.sum(axis=0)).ravel() == 0)) if public else None
+    dimensions = (graph.num_nodes, graph.num_features, graph.num_classes)
+    return partition, public_facts(*dimensions, sizes, Viewer.SERVER, held, outside)
+
+
 def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
     """(who holds what, what is public, the graph that is asked)."""
     if situation.given == "collection":
         return *collection(), graph
     if situation.given == "ego":
-        partition = ego.split(graph, ego.Params(clients=6), seeds.seeded_generator(0, "ego"))
-        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-        holdings = partition.holdings(graph.num_nodes)
-        facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
-        return partition, facts, graph
+        return *egos(graph), graph
     given = "transductive" if situation.given == "links" else situation.given
     setting, partition, facts = deal(graph, given, trusted.viewer)
     return partition, facts, setting.asked
@@ -72,27 +77,14 @@ def deal(
     partition = uniform.split(setting.held, parts, seeds.seeded_generator(0, "deal"))
     if cut_edges == "protected":
         partition = with_cut_edges(setting.held, partition)
-    return setting, partition, facts_of(setting, partition, viewer, cut_edges)
-
-
-def facts_of(
-    setting: Federation, partition: Partition, viewer: Viewer, cut_edges: PublicCutEdgeFacts = "dropped"
-) -> PublicFacts:
-    """What is public of a setting that is dealt so."""
+    sizes, members = tuple(s.graph.num_nodes for s in partition.subgraphs), tuple(s.nodes for s in partition.subgraphs)
     held = setting.held
-    return public_facts(
-        held.num_nodes,
-        held.num_features,
-        held.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer,
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
+    facts = public_facts(
+        held.num_nodes, held.num_features, held.num_classes, sizes, viewer, public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes, members=members, public_name=setting.public, asking=setting.asking,
         cut_edges=cut_edges,
-    )
+    )  # fmt: skip
+    return setting, partition, facts
 
 
 def made(
