@@ -1,7 +1,5 @@
 """What neighbours do to the density of a perturbed minimiser: the shift of the noise, and the determinants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ shared is also what a worker with a lost answer would give. Whoever needs a seco
 another stream) makes it with ``train`` and compares.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pickle
@@ -29,34 +27,34 @@ from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.tasks.node_classification import protocols
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from tests.public_facts import public_facts
 
 DELTA = 1e-3
+Dealt = tuple[Partition, PublicFacts]  # (who holds what, what is public)
 
 
-def collection() -> tuple[Partition, PublicFacts]:
-    """Three clients with whole graphs."""
-    rng, subgraphs, first, sizes = np.random.default_rng(0), [], 0, ((2, 4), (3,), (2, 5, 3))
+def collection(sizes: tuple[tuple[int, ...], ...] = ((2, 4), (3,), (2, 5, 3)), unlabelled: int | None = None) -> Dealt:
+    """Clients with whole graphs, of so many nodes each; one of them may have no label."""
+    rng, subgraphs, first = np.random.default_rng(0), [], 0
     for client, own in enumerate(sizes):
         n = sum(own)
-        graph = Graph(
-            "c",
-            sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own])),
-            sp.csr_array(rng.random((n, 3)).astype(np.float32)),
-            np.repeat(np.arange(len(own)) % 2, own),
-            2,
-            GraphProvenance("own", "test"),
-            features_from_edges=False,
-            columns_from_rows=False,
-            nodes_from_edges=False,
-        )
+        edges, rows = sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own]), rng.random((n, 3)).astype(np.float32)
+        labels = np.full(n, -1) if client == unlabelled else np.repeat(np.arange(len(own)) % 2, own)
+        graph = plain_graph("c", sp.csr_array(edges), sp.csr_array(rows), labels, 2, GraphProvenance("own", "test"))
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
-    clients = tuple(map(sum, sizes))
-    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
-        first, 3, 2, clients, Viewer.SERVER, graphs=sizes
-    )
+    partition = Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False)
+    return partition, public_facts(first, 3, 2, tuple(map(sum, sizes)), Viewer.SERVER, graphs=sizes)
+
+
+def egos(graph: Graph, clients: int = 6, public: bool = False) -> Dealt:
+    """Clients with ego-networks. public: whether the part of the graph that nobody holds is."""
+    partition = ego.split(graph, ego.Params(clients=clients), seeds.seeded_generator(0, "ego"))
+    sizes, held = tuple(s.graph.num_nodes for s in partition.subgraphs), partition.holdings(graph.num_nodes)
+    outside = graph.induced(np.flatnonzero(np.asarray(held.sum(axis=0)).ravel() == 0)) if public else None
+    dimensions = (graph.num_nodes, graph.num_features, graph.num_classes)
+    return partition, public_facts(*dimensions, sizes, Viewer.SERVER, held, outside)
 
 
 def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
@@ -64,11 +62,7 @@ def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Pa
     if situation.given == "collection":
         return *collection(), graph
     if situation.given == "ego":
-        partition = ego.split(graph, ego.Params(clients=6), seeds.seeded_generator(0, "ego"))
-        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-        holdings = partition.holdings(graph.num_nodes)
-        facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
-        return partition, facts, graph
+        return *egos(graph), graph
     given = "transductive" if situation.given == "links" else situation.given
     setting, partition, facts = deal(graph, given, trusted.viewer)
     return partition, facts, setting.asked
@@ -83,27 +77,23 @@ def deal(
     partition = uniform.split(setting.held, parts, seeds.seeded_generator(0, "deal"))
     if cut_edges == "protected":
         partition = with_cut_edges(setting.held, partition)
-    return setting, partition, facts_of(setting, partition, viewer, cut_edges)
-
-
-def facts_of(
-    setting: Federation, partition: Partition, viewer: Viewer, cut_edges: PublicCutEdgeFacts = "dropped"
-) -> PublicFacts:
-    """What is public of a setting that is dealt so."""
+    sizes, members = tuple(s.graph.num_nodes for s in partition.subgraphs), tuple(s.nodes for s in partition.subgraphs)
     held = setting.held
-    return public_facts(
-        held.num_nodes,
-        held.num_features,
-        held.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer,
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
+    facts = public_facts(
+        held.num_nodes, held.num_features, held.num_classes, sizes, viewer, public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes, members=members, public_name=setting.public, asking=setting.asking,
         cut_edges=cut_edges,
-    )
+    )  # fmt: skip
+    return setting, partition, facts
+
+
+def made(
+    method: Any, graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive",
+    reading: Any = "provable", delta: float = DELTA, **settings: object,
+) -> tuple[Plan, Partition, Federation]:  # fmt: skip
+    """A plan of the method in this file with these settings, who holds what, and the setting that was dealt."""
+    setting, partition, facts = deal(graph, protocol, viewer)
+    return method.plan(method.Params(**settings), facts, Budget(epsilon, delta, reading)), partition, setting
 
 
 def planned(

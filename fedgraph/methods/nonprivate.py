@@ -429,7 +429,9 @@ def _next(plan: Planned, training: _Training, place: _Place, masked: bool) -> ba
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
     chosen = candidates_within(tried, NEAR_CANDIDATES)[: plan.params.members]
-    members = [tried[c].best for c in chosen] or [BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)]
+    best = [tried[c].best for c in chosen]  # untrained by all folds, though not by the first: one round leaves it parameters
+    members = [b if b.parameters.size else replace(b, updates=max(1, b.updates)) for b in best]
+    members = members or [BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)]
     fitted = 0 if plan.params.refit and not masked else len(members)
     return _refitted(plan, replace(training, members=tuple(members), fitted=fitted))
 

@@ -1,7 +1,5 @@
 """Many clients: fixed blocks, sums in one order, and blocks computed at once, with the one-client loop as oracle."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
@@ -12,12 +10,11 @@ from scipy import stats
 
 from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
-from fedgraph.federation import client, messages, rounds, server
+from fedgraph.federation import client, messages, server
 from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
 from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, method_kinds
 from fedgraph.partition import base, uniform
-from fedgraph.privacy import ledger
 from fedgraph.privacy.desk import Desk, DeskSum, PlannedRelease
 from fedgraph.privacy.events import Gaussian, PureDP
 from fedgraph.privacy.ledger import merged
@@ -25,11 +22,12 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, Lapla
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime import base as runtimes
-from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
+from fedgraph.runtime.base import OnRuntimeRound
 from fedgraph.runtime.counts import RuntimeCountPath, RuntimeCountTally
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
-from tests.trainings import deal
+from tests.graphs import same
+from tests.trainings import deal, difference, train
 
 CLIENTS = 40
 ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
@@ -48,24 +46,10 @@ class Several(SerialRuntime):
 
     def __init__(self, workers: int) -> None:
         super().__init__()
-        self.workers, self.bytes = workers, 0
+        self.workers = workers
 
     def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> SerialClients:
-        return Counting(self, path, on_round)
-
-
-class Counting(SerialClients):
-    """Notes how many bytes travel."""
-
-    def __init__(self, engine: Several, path: RuntimeCountPath, on_round: OnRuntimeRound) -> None:
-        super().__init__(RuntimeCountTally(), path, on_round, engine.workers)
-        self.engine = engine
-
-    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
-        sent = super().ask(function, num_items, *args)
-        messages = [message for part in sent for message in part or ()]
-        self.engine.bytes += sum(s.value.nbytes for message in messages for s in message.released.values())
-        return sent
+        return SerialClients(RuntimeCountTally(), path, on_round, self.workers)
 
 
 def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
@@ -75,16 +59,12 @@ def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Pl
     return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition
 
 
-def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.RoundsOutcome:
-    return rounds.run(engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
-
-
 def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Partition]:
     plan, partition = planned("features", Trust.SUMS, graph, epsilon)
     return features.plan(features.Params(steps=steps), plan.facts, Budget(epsilon, 1e-3)), partition
 
 
-@pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
+@pytest.mark.parametrize("count", [1, 16, 17, 40, 10_000])
 def test_every_client_is_in_one_block_and_cuts_are_ascending(count: int) -> None:
     cut = messages.cut_blocks(count)
     assert [c for block in cut for c in block] == list(range(count))
@@ -104,7 +84,7 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
         return [BlockMessage(i, 1, 0, {"v": DeskSum(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
 
     whole = messages.sum_tree(parts()).released["v"].value
-    for workers in (1, 2, 3, 4, 5, 7, 16):
+    for workers in (1, 3, 4, 7, 16):
         held = [
             p
             for items in runtimes.split_into_blocks(16, workers)
@@ -118,21 +98,15 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
 
 def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
     dealt = uniform.split(library, uniform.Params(clients=5), seeds.seeded_generator(0, "deal"))
-    told = base.with_cut_edges(library, dealt)
-    joint = messages.unite(told.subgraphs)
-    starts = np.cumsum([0, *(s.graph.num_nodes for s in told.subgraphs)])
+    parts = base.with_cut_edges(library, dealt).subgraphs
+    joint, starts = messages.unite(parts), np.cumsum([0, *(s.graph.num_nodes for s in parts)])
     assert joint.cut is not None
-    for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
-        assert s.cut is not None
-        rows = np.arange(first, end)
-        own = joint.graph.induced(rows)
-        assert (own.adjacency != s.graph.adjacency).nnz == 0
-        assert (own.features != s.graph.features).nnz == 0
-        assert np.array_equal(own.labels, s.graph.labels)
-        assert np.array_equal(joint.nodes[rows], s.nodes)
+    for s, first, end in zip(parts, starts, starts[1:], strict=False):
+        assert same(joint.graph.induced(np.arange(first, end)), s.graph)
+        assert np.array_equal(joint.nodes[first:end], s.nodes)
         mine = joint.cut[(joint.cut[:, 0] >= first) & (joint.cut[:, 0] < end)]
         assert np.array_equal(mine - [first, 0], s.cut)
-    assert joint.graph.num_edges == sum(s.graph.num_edges for s in told.subgraphs), "no edge between two parts"
+    assert joint.graph.num_edges == sum(s.graph.num_edges for s in parts), "no edge between two parts"
 
 
 @pytest.mark.parametrize(("name", "trusted"), SUMMED)
@@ -141,10 +115,10 @@ def test_blocks_give_what_single_messages_give(
 ) -> None:
     """Without noise, the model after all rounds; and the same ledger."""
     plan, partition = planned(name, trusted, library, np.inf)
-    found = trained(plan, partition, SerialRuntime())
+    found = train(plan, partition)
     with monkeypatch.context() as patch:
         patch.setattr(messages, "are_summed", lambda plan: False)
-        single = trained(plan, partition, SerialRuntime())
+        single = train(plan, partition)
     assert found.releases == single.releases
     for key, value in single.state.model.items():
         scale = max(1.0, float(np.abs(value).max(initial=0)))
@@ -154,15 +128,11 @@ def test_blocks_give_what_single_messages_give(
 @pytest.mark.parametrize(("name", "trusted"), SUMMED)
 def test_pools_of_any_size_give_the_same_bits(name: str, trusted: Trust, library: Graph) -> None:
     plan, partition = planned(name, trusted, library, 4.0)
-    one, three = trained(plan, partition, Several(1)), trained(plan, partition, Several(3))
+    one, three = train(plan, partition, Several(1)), train(plan, partition, Several(3))
     assert one.releases == three.releases
-    for key, value in one.state.model.items():
-        assert np.array_equal(value, three.state.model[key]), key
-    paid, declared = ledger.spent_by_client(one.releases), plan.declared()
-    assert privacy.settle.of_releases(plan.guarantee, one.releases).epsilon == pytest.approx(
-        privacy.settle.of_releases(plan.guarantee, plan.schedule.releases).epsilon, rel=1e-9
-    )
-    assert set(paid) <= set(declared)
+    assert not difference(one.state.model, three.state.model)
+    spent, declared = (privacy.settle.of_releases(plan.guarantee, r).epsilon for r in (one.releases, plan.schedule.releases))
+    assert spent == pytest.approx(declared, rel=1e-9)
 
 
 def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,11 +141,11 @@ def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monk
     settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
     plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
     assert client.compute_together(plan)
-    assert trained(plan, partition, SerialRuntime()).notes
+    assert train(plan, partition).notes
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
-    found = trained(plan, partition, SerialRuntime())
+    found = train(plan, partition)
     monkeypatch.setattr(client, "compute_together", lambda plan: False)
-    single = trained(plan, partition, SerialRuntime())
+    single = train(plan, partition)
     assert found.releases == single.releases
     assert np.allclose(found.state.model["parameters"], single.state.model["parameters"], rtol=0, atol=ROUNDING)
     monkeypatch.undo()
@@ -192,11 +162,11 @@ def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monk
     plan = dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, rounds=1))
     sums: list[np.ndarray] = []
     monkeypatch.setattr(dpar, "server", lambda plan, state, inbox: sums.append(inbox.sums["gradient"]) or state)
-    trained(plan, partition, SerialRuntime())
+    train(plan, partition)
     share = next(r.mechanism for r in plan.schedule.releases if r.path == "model")
     assert isinstance(share, GaussianNoise)
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
-    trained(plan, partition, SerialRuntime())
+    train(plan, partition)
     noise = np.asarray(sums[0], dtype=float) - sums[1]
     assert noise.size > 5000
     assert noise.std() == pytest.approx(share.std * math.sqrt(CLIENTS), rel=0.05)
@@ -221,7 +191,7 @@ def test_behind_secure_aggregation_a_method_is_shown_sums_alone(
     """Also where an attack has each message kept, and where few clients' messages travel one by one."""
     method = method_kinds.load_classifier(name)
     situation, shown = method.OFFERS.situations[0], list[Any]()
-    _, partition, facts = deal(library, situation.given, Trust.SUMS.viewer, 4)
+    _, partition, facts = deal(library.induced(np.arange(120)), situation.given, Trust.SUMS.viewer, 3)
     plan = method.plan(method.Params(**situation.settings), facts, Budget(2.0, 1e-3))
     honest = method.server
 
@@ -232,14 +202,13 @@ def test_behind_secure_aggregation_a_method_is_shown_sums_alone(
     monkeypatch.setattr(plugins.load("methods", name), "server", watched)
     watching = dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True))
     for made in (plan, watching):
-        trained(made, partition, SerialRuntime())
+        train(made, partition)
     assert any(inbox.sums for inbox in shown)
     assert not [inbox.each for inbox in shown if inbox.each]
 
 
 def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, partition = secure(library)
-    bad = partition.subgraphs[17].nodes
     honest = features.client
 
     def fails_on_17(plan, work, model, round_, streams, desk):  # type: ignore[no-untyped-def]
@@ -247,10 +216,9 @@ def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytes
             raise ZeroDivisionError("on purpose")
         return honest(plan, work, model, round_, streams, desk)
 
-    assert bad.size
-    monkeypatch.setattr(plugins.load("methods", "features"), "client", fails_on_17)
+    monkeypatch.setattr(features, "client", fails_on_17)
     with pytest.raises(RuntimeFailure, match="features, client 17, round 0: ZeroDivisionError: on purpose"):
-        trained(plan, partition, SerialRuntime())
+        train(plan, partition)
 
 
 def test_secure_sums_need_every_client_and_every_part_of_each(library: Graph) -> None:

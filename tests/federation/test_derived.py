@@ -1,7 +1,5 @@
 """What is public although it was computed from private data: each is an assumption, where it is private at all."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from pathlib import Path
@@ -40,34 +38,18 @@ def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust
     return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
 
 
-def test_a_split_of_so_many_of_each_class_names_every_protected_label(library: Graph) -> None:
-    """The attack: everybody else's label, and who trains. The class that lacks one is the label."""
-    wanted = 10
-    masks = splits.per_class(library, wanted, 5, seeds.seeded_generator(0, "split"))
-    guessed = []
-    for node in masks.train:
-        others = library.labels[np.setdiff1d(masks.train, [node])]
-        guessed.append(int(np.flatnonzero(np.bincount(others, minlength=library.num_classes) < wanted)[0]))
-    assert len(guessed) == wanted * library.num_classes
-    assert np.array_equal(guessed, library.labels[masks.train]), "every one, at any ε"
-
-
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_such_a_split_is_an_assumption_where_labels_are_protected(name: str, library: Graph) -> None:
-    assert (Assumption.SPLIT_FROM_LABELS in assumed(name, library, "per-class")) == (name in PROTECTS_LABELS)
+def test_what_was_made_from_labels_is_an_assumption_where_labels_are_protected(name: str, library: Graph) -> None:
+    """So many of each class; a published split; clients dealt by label."""
+    protects = name in PROTECTS_LABELS
     assert Assumption.SPLIT_FROM_LABELS not in assumed(name, library)
-
-
-def test_a_published_split_counts_as_made_from_labels(library: Graph) -> None:
+    assert (Assumption.SPLIT_FROM_LABELS in assumed(name, library, "per-class")) == protects
     whole = splits.per_class(library, 10, 5, seeds.seeded_generator(0, "split"))
-    assert Assumption.SPLIT_FROM_LABELS in assumed("features", replace(library, masks=(whole,)), "public")
-
-
-@pytest.mark.parametrize("name", ["features", "gap_edge"])
-def test_clients_dealt_by_label_are_an_assumption_where_labels_are_protected(name: str, library: Graph) -> None:
-    stated = assumed(name, library, trust=Trust.OWN_CLIENT)
-    assert (Assumption.MEMBERSHIP_FROM_LABELS in stated) == (name in PROTECTS_LABELS)
-    assert (Assumption.MEMBERSHIP_GIVEN in stated) == (name not in PROTECTS_LABELS)
+    assert (Assumption.SPLIT_FROM_LABELS in assumed(name, replace(library, masks=(whole,)), "public")) == protects
+    if name in ("features", "gap_edge"):
+        stated = assumed(name, library, trust=Trust.OWN_CLIENT)
+        assert (Assumption.MEMBERSHIP_FROM_LABELS in stated) == protects
+        assert (Assumption.MEMBERSHIP_GIVEN in stated) == (not protects)
 
 
 def bridged(library: Graph, there: bool) -> Graph:
@@ -79,17 +61,13 @@ def bridged(library: Graph, there: bool) -> Graph:
     return replace(library.induced(np.arange(n)), adjacency=sp.csr_array(upper + upper.T))
 
 
-def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
-    whole, cut = (protocols.largest_component(bridged(library, there)) for there in (True, False))
-    assert (whole.num_nodes, cut.num_nodes) == (240, 120)
-    assert whole.nodes_from_edges
-    assert cut.induced(np.arange(10)).nodes_from_edges
-
-
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_largest_component_is_an_assumption_where_edges_are_private(name: str, library: Graph) -> None:
-    graph = protocols.largest_component(bridged(library, there=True))
-    assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
+    """One edge decides which nodes there are."""
+    whole, cut = (protocols.largest_component(bridged(library, there)) for there in (True, False))
+    assert (whole.num_nodes, cut.num_nodes) == (240, 120)
+    assert cut.induced(np.arange(10)).nodes_from_edges
+    assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, whole)) == (name in PRIVATE_EDGES)
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 
 
@@ -165,22 +143,21 @@ WORDS = (
 
 def defaults(path: Path) -> list[str]:
     """``file:line name`` of each parameter or field with a default whose name speaks of what is given, shared or sampled."""
-    found = []
+    pairs: list[tuple[str, ast.expr | None, int]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        pairs: list[tuple[str, ast.expr | None, int]] = []
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             every = [*node.args.posonlyargs, *node.args.args]
-            given = zip(every[len(every) - len(node.args.defaults) :], node.args.defaults, strict=True)
-            pairs = [
-                (a.arg, d, node.lineno) for a, d in [*given, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
-            ]
+            given = [*zip(every[len(every) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+            given += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            pairs += [(a.arg, d, node.lineno) for a, d in given]
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            pairs = [(node.target.id, node.value, node.lineno)]
-        for name, value, line in pairs:
-            required = value is None or (isinstance(value, ast.Call) and ast.unparse(value) == "field(kw_only=True)")
-            settings = isinstance(value, ast.Call) and ast.unparse(value.func) == "Field"  # of a scenario: the schema shows it
-            if not required and not settings and name not in SAFE and any(word in name for word in WORDS):
-                found.append(f"{path.name}:{line} {name}")
+            pairs.append((node.target.id, node.value, node.lineno))
+    found = []
+    for name, value, line in pairs:
+        required = value is None or ast.unparse(value) == "field(kw_only=True)"
+        settings = isinstance(value, ast.Call) and ast.unparse(value.func) == "Field"  # of a scenario: the schema shows it
+        if not required and not settings and name not in SAFE and any(word in name for word in WORDS):
+            found.append(f"{path.name}:{line} {name}")
     return found
 
 

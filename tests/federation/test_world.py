@@ -1,7 +1,5 @@
 """Worlds and trust: one word for each level, and names of any text keep keys, files, records and clients apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -54,11 +52,13 @@ def test_every_level_of_trust_has_one_word_one_viewer_and_the_streams_it_had() -
 @pytest.mark.parametrize(
     ("kind", "trust", "left"),
     [
-        (WorldKind.WHOLE, Trust.SUMS, False), (WorldKind.TOGETHER, Trust.CURATOR, False), (WorldKind.ALONE, Trust.CURATOR,
-        False),
-        (WorldKind.WHOLE, Trust.CURATOR, True), (WorldKind.ALONE, Trust.OWN_CLIENT, True),
+        (WorldKind.WHOLE, Trust.SUMS, False),
+        (WorldKind.TOGETHER, Trust.CURATOR, False),
+        (WorldKind.ALONE, Trust.CURATOR, False),
+        (WorldKind.WHOLE, Trust.CURATOR, True),
+        (WorldKind.ALONE, Trust.OWN_CLIENT, True),
     ],
-)  # fmt: skip
+)
 def test_a_world_that_cannot_be_is_refused(kind: WorldKind, trust: Trust, left: bool) -> None:
     with pytest.raises(ValueError, match="no world is"):
         World(kind, trust, LeftOutOfWorld(0, "a") if left else None)
@@ -84,6 +84,7 @@ def result(kind: str, client: str, value: float) -> ClientResultCellFacts:
     return ClientResultCellFacts(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
 
 
+@settings(max_examples=12)
 @given(st.lists(cells, unique=True, min_size=1, max_size=8))
 def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     told = [("left-out", c.world.without.name) if c.world.without else ("all", "all") for c in found]
@@ -95,6 +96,7 @@ def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     assert len(set(lines["row"])) == len(table.rows_of(entries)) == len({c.row for c in found})
 
 
+@settings(max_examples=25)
 @given(st.lists(names.filter(lambda name: name != participation.EVERYBODY), unique=True, min_size=2, max_size=4))
 def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
     """Of being joined and of being left out, under both kinds of trust."""
@@ -118,7 +120,7 @@ def owned(library: Graph, owners: tuple[str, ...]) -> Graph:
     return replace(library, owner=owner.astype(np.int64), owner_names=owners)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3)
 @given(st.lists(names.filter(lambda name: name != "all"), unique=True, min_size=2, max_size=4))
 @example(["local bank", "secure bank", "clients bank"])
 def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> None:

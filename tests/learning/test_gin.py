@@ -1,7 +1,5 @@
 """The graph isomorphism network: its gradient, pooling, and independence from how graphs are joined."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 
@@ -30,14 +28,9 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(
     model: shared_gnn.SharedGnnModel, source: shared_gnn.SharedGnnSource
 ) -> None:
     one, two = graph(4, 1), graph(6, 2)
-    union = plain_graph(
-        "u",
-        sp.csr_array(sp.block_diag([one.adjacency, two.adjacency])),
-        sp.csr_array(sp.vstack([one.features, two.features])),
-        np.concatenate([one.labels, two.labels]),
-        3,
-        HERE,
-    )
+    edges, rows = sp.block_diag([one.adjacency, two.adjacency]), sp.vstack([one.features, two.features])
+    labels = np.concatenate([one.labels, two.labels])
+    union = plain_graph("u", sp.csr_array(edges), sp.csr_array(rows), labels, 3, HERE)
     net = shared_gnn.make(model, 4, 5, 3, 3)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
     together = shared_gnn.embed(net, vector, shared_gnn.prepare(net, union, (4, 6)), source)
@@ -126,14 +119,13 @@ def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     given = shared_gnn.prepare(net, g, None)
     own, where = shared_gnn.select_inputs(net, given)
     assert isinstance(own.layout, shared_gnn.GinLayout)
-    seen: list[torch.Tensor] | None = [] if training else None
-    if seen is not None:
-        shared_gnn.gradient(own, vector[where], given, seen)
-    else:
+    if not training:
         shown = shared_gnn.embed(own, vector[where], given, "hidden")
         assert np.allclose(shown, (wanted / (1 + wanted)).detach().numpy(), atol=1e-4)
-    if seen is not None:
-        after = net.layout.statistics(shared_gnn.moved_statistics(net, vector, seen))
-        for part, norm in zip(after, theirs.all_norms, strict=True):
-            assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
-            assert torch.allclose(part[3], norm.running_var, atol=1e-4)
+        return
+    seen: list[torch.Tensor] = []
+    shared_gnn.gradient(own, vector[where], given, seen)
+    after = net.layout.statistics(shared_gnn.moved_statistics(net, vector, seen))
+    for part, norm in zip(after, theirs.all_norms, strict=True):
+        assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
+        assert torch.allclose(part[3], norm.running_var, atol=1e-4)

@@ -1,7 +1,5 @@
 """Sums of gradients clipped row by row: autograd's, one row against its clip at any size, and rows that are no rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -93,10 +91,10 @@ def plain(kernel: Kernel, labels: np.ndarray, clip: float | None) -> np.ndarray:
 
 
 @each_kernel
-@pytest.mark.parametrize("clip", [0.05, 0.7, 100.0])
+@pytest.mark.parametrize("clip", [0.05, 100.0])
 def test_it_is_the_sum_of_autograd_rows_clipped_one_by_one(make: Callable[[int, float], Kernel], clip: float) -> None:
     labels = np.random.default_rng(1).integers(-1, 4, N)
-    for seed in range(3):
+    for seed in range(2):
         kernel = make(seed, 1.0)
         assert np.allclose(kernel.total(labels, clip), plain(kernel, labels, clip), rtol=2e-4, atol=3e-5)
     assert not kernel.total(np.full(N, -1), clip).any(), "rows without a label contribute nothing"
@@ -110,7 +108,7 @@ def test_aggregates_may_be_added_without_a_clip() -> None:
 @each_kernel
 def test_a_row_moves_the_sum_by_its_clip_and_one_in_its_place_by_twice_that(make: Callable[[int, float], Kernel]) -> None:
     clip, labels, gone, turned = 0.01, np.arange(N) % 4, [], []
-    for seed in range(20):
+    for seed in range(8):
         kernel, row = make(seed, 5.0), seed % N
         whole = kernel.total(labels, clip)
         for found, label in ((gone, -1), (turned, (labels[row] + 1) % 4)):
@@ -141,26 +139,6 @@ def test_products_are_of_each_rows_clipped_gradient(layout: Layout) -> None:
     np.testing.assert_allclose(
         clipped.products([per_sample.overlaps(x, of)], of), alone[of] @ alone[of].T, rtol=1e-4, atol=1e-6
     )
-
-
-def test_a_node_moves_the_aggregates_that_name_it() -> None:
-    """Zeroing a node in B′ rows moves the sum by at most C + 2C(B′ − 1): own row masked, the others changed."""
-    layout, clip, rng = Layout((20, 8, 4)), 0.01, np.random.default_rng(4)
-    features, labels, vector = some(4, (15, 20), 1.0), rng.integers(4, size=15), layout.start(rng) + 0.05
-    rows = sp.csr_array(sp.random_array((15, 15), density=0.25, rng=rng, format="csr"))
-
-    def total(features: sp.csr_array, labels: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return aggregated_rows.clipped_sum(layout, vector, aggregated_rows.prepare(features, rows, labels), batch, clip)
-
-    whole = total(features, labels, np.arange(15))
-    assert whole == pytest.approx(sum(total(features, labels, np.array([i])) for i in range(15)), abs=1e-6)
-    assert not total(features, labels, np.zeros(0, np.int64)).any()
-    for node in range(15):
-        others = int((rows.toarray()[:, node] != 0).sum() - (rows.toarray()[node, node] != 0))
-        zeroed, masked = features.toarray(), labels.copy()
-        zeroed[node], masked[node] = 0, -1
-        moved = np.linalg.norm(whole - total(sp.csr_array(zeroed), masked, np.arange(15)))
-        assert moved <= (clip + 2 * clip * others) * (1 + 1e-3)
 
 
 def test_wrong_shapes_and_unprepared_clipping_raise() -> None:
@@ -235,3 +213,34 @@ def test_what_rounding_costs_is_little_and_what_it_cannot_bound_is_refused() -> 
         assert 0.94 < per_sample.room_for(n, SPREAD)[1] <= per_sample.room_for(n)[1]
     with pytest.raises(DataError, match="100000000 rows"):
         per_sample.room_for(10**8)
+
+
+def test_largest_breaks_ties_by_the_smaller_index() -> None:
+    values = np.array([[0.0, 2.0, 2.0, 1.0, 2.0], [5.0, 1.0, 0.0, 0.0, 0.0]])
+    assert aggregated_rows.choose_largest(values, 2).tolist() == [[1, 2], [0, 1]]
+    assert aggregated_rows.choose_largest(values, 5).tolist() == [[1, 2, 4, 3, 0], [0, 1, 2, 3, 4]]
+    assert aggregated_rows.choose_largest(np.zeros((0, 5)), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_no_node_is_named_by_more_other_rows_than_allowed(most: int) -> None:
+    rng = np.random.default_rng(most)
+    sources = rng.choice(60, 40, replace=False)
+    chosen = np.array([rng.choice(12, 4, replace=False) for _ in sources])  # a crowd around twelve hubs
+    kept = aggregated_rows.limit_mentions(sources, chosen, most, rng.random(40))
+    for node in range(60):
+        naming = {int(s) for s, row in zip(sources, kept, strict=True) if node in row} - {node}
+        available = {int(s) for s, row in zip(sources, chosen, strict=True) if node in row} - {node}
+        assert len(naming) == min(most, len(available)), "never more than allowed, and no slot wasted"
+    own = chosen == sources[:, None]
+    assert (kept[own] == chosen[own]).all(), "a row may always name its own node"
+
+
+def test_aggregation_falls_back_on_the_own_node() -> None:
+    chosen = np.array([[3, 4], [-1, -1], [0, -1]])
+    pi = aggregated_rows.matrix_of(6, np.array([0, 1, 2]), chosen, np.full((3, 2), 0.5), np.array([5]), 1.0, "none").toarray()
+    assert pi[0].tolist() == [0, 0, 0, 0.5, 0.5, 0]
+    assert pi[1].tolist() == [0, 1, 0, 0, 0, 0]
+    assert pi[2].tolist() == [0.5, 0, 0, 0, 0, 0]
+    assert pi[5, 5] == 1
+    assert not pi[3].any()

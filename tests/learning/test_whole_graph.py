@@ -1,7 +1,5 @@
 """Products, and networks on whole graphs, against autograd on dense ones; spreading over a graph, against its equations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

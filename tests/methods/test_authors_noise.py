@@ -5,16 +5,15 @@ DPAR's training, and GAP's at node level in batches, stand in ``tests/privacy/te
 for GCON, and none for the multi-bit encoder of Jin & Chen (``docs/published_claims.md``).
 """
 
-from __future__ import annotations
-
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from fedgraph.methods import dpar, gap_edge, gap_node, local_dp, lpgnn, progap_edge, sage_edge, sage_node
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy import Viewer
 from fedgraph.types import GraphProvenance, plain_graph
 from fedgraph_zoo.methods import blink, dpdgc, heter_poisson, privgnn, progap_node
@@ -34,69 +33,68 @@ def facts_of(private: int, classes: int = 7, public: int = 20) -> PublicFacts:
     return public_facts(private, 3, classes, (private,), Viewer.CURATOR_TRUSTED, **known)  # type: ignore[arg-type]
 
 
-def stds(plan: Plan) -> dict[str, float]:
-    return {release.path: release.mechanism.std for release in plan.schedule.releases}  # type: ignore[attr-defined]
+N, ARXIV, PUBMED = 19_804, 90_941, 15_774  # training nodes of ProGAP's first node-level script, of ogbn-arxiv, and of PubMed
+SAGE = {"degree": 5, "clip": 1.0, "sampling_rate": 9_999.5 / ARXIV, "projection": 0}
+PNPI = {"sampling_rate": 4096 / PUBMED, "steps": 34, "clip": 1.0, "noise": "laplace", "projection": 0}
+DPDGC = {"batch": 256, "steps": 100 * 2031 // 256, "clip": 1.0}
+GAP_NODE = {"hops": 1, "steps": 60, "degree": 100, "clip": 1.0, "projection": 0}
 
 
-@pytest.mark.parametrize(("epsilon", "hops", "authors"), [(1, 2, 6.6166), (0.25, 2, 24.5269), (4, 2, 1.83543)])
-def test_gap_at_edges(epsilon: float, hops: int, authors: float) -> None:
-    """sisaman/GAP at 926e3754, core/privacy/algorithms/graph/pma.py with autodp 0.2.3.1: one exact Gaussian."""
-    plan = gap_edge.plan(gap_edge.Params(hops=hops), facts_of(50, public=0), Budget(epsilon, 1e-7, "published"))
-    assert stds(plan)["aggregate"] == pytest.approx(authors, **THEIRS)
+def progap(depth: int, epochs: int) -> dict[str, Any]:
+    return {"hops": depth, "steps": epochs * N // 256, "sampling_rate": 256 / N, "degree": 100, "clip": 1.0, "projection": 0}
 
 
-def test_gap_at_nodes() -> None:
-    """sisaman/GAP, gap_ndp.py with autodp 0.2.3.1, in whole batches: one multiplier, √D in a hop and the clip in a gradient."""
-    params = gap_node.Params(hops=1, steps=60, degree=100, clip=1.0, projection=0)
-    found = stds(gap_node.plan(params, facts_of(4830), Budget(1, 1e-4, "published")))
-    assert found == pytest.approx({"encoder": 38.5869, "classifier": 38.5869, "aggregate": 385.869}, **THEIRS)
+def staged(depth: int, authors: float) -> dict[str, float]:
+    return {f"stage {s}": authors for s in range(depth + 1)} | {f"aggregate {s}": 10 * authors for s in range(1, depth + 1)}
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "depth", "authors"), [(1, 5, 11.1283), (0.5, 3, 16.6247), (0.25, 1, 18.5602), (4, 2, 1.93778)]
-)
-def test_progap_at_edges(epsilon: float, depth: int, authors: float) -> None:
-    """sisaman/ProGAP at 3ccad59e, core/methods/progap/edge.py with autodp 0.2.3.1; first test/facebook/progap-edge.sh.
+# (method, settings, private nodes, public nodes, ε, δ, release → standard deviation). Where the code of the authors comes from:
+# gap_edge: sisaman/GAP at 926e3754, core/privacy/algorithms/graph/pma.py with autodp 0.2.3.1: one exact Gaussian.
+# gap_node: gap_ndp.py there, in whole batches: one multiplier, √D in a hop and the clip in a gradient.
+# progap_edge: sisaman/ProGAP at 3ccad59e, core/methods/progap/edge.py with autodp 0.2.3.1; first test/facebook/progap-edge.sh.
+#   core/privacy/mechanisms/composed.py asks whether all hops are autodp's Gaussians, which its own class is not: so their Rényi
+#   divergences are added up, and the noise is 5 to 7 % above that of the exact composition, which GAP has (below).
+# progap_node: node.py there; test/facebook/progap-node.sh: batches of 256, one multiplier for hops and gradients.
+# sage_node: google-research/google-research at 4c429948, differentially_private_gnns/privacy_accountants.py; configs/dpgcn.py:
+#   batches of 10,000. Their code takes the multiplier and reads ε off; noise is the multiplier times 2k clips
+#   (``train.compute_base_sensitivity``), k = 6 or 31.
+# dpdgc: thupchnsky/dp-gnn at 572a028f, core/methods/node/dpdgc/dpdgc_edp.py with autodp 0.2.3.1, 2,031 rows of Cora.
+# heter_poisson: zihangxiang/PNPiGNNs at c317861f, privacy/mix.py; run_pubmed.sh: batches of 4,096, nine epochs. Their rows are
+#   clipped to C/2 and the noise is σC, so a multiplier here is 2σ; their search stops at a width of 0.01 of σ.
+# privgnn: iyempissy/privGnn at 6a23b2ca, quickrdpepsiloncalculation.py with autodp 0.2.3.1: a Gaussian at a distance of 1. Its
+#   answers have Laplace noise, of a scale that is given; no code chooses noise for a total. What is theirs is the price.
+PUBLISHED: list[tuple[Any, dict[str, Any], int, int, float, float, dict[str, float]]] = [
+    (gap_edge, {"hops": 2}, 50, 0, 1, 1e-7, {"aggregate": 6.6166}),
+    (gap_edge, {"hops": 2}, 50, 0, 4, 1e-7, {"aggregate": 1.83543}),
+    (gap_node, GAP_NODE, 4830, 20, 1, 1e-4, {"encoder": 38.5869, "classifier": 38.5869, "aggregate": 385.869}),
+    (progap_edge, {"hops": 5}, 50, 0, 1, 1e-7, {"aggregate": 11.1283}),
+    (progap_edge, {"hops": 1}, 50, 0, 0.25, 1e-7, {"aggregate": 18.5602}),
+    (progap_edge, {"hops": 2}, 50, 0, 4, 1e-7, {"aggregate": 1.93778}),
+    (progap_node, progap(4, 5), N, 20, 8, 1e-5, staged(4, 1.34429)),
+    (progap_node, progap(5, 10), N, 20, 8, 1e-5, staged(5, 1.55934)),
+    (progap_node, progap(1, 5), N, 20, 2, 1e-5, staged(1, 2.30029)),
+    (sage_node, SAGE | {"layers": 1, "steps": 3000}, ARXIV, 20, 33.80093, 1 / (10 * ARXIV), {"model": 2 * 6 * 2}),
+    (sage_node, SAGE | {"layers": 1, "steps": 1000}, ARXIV, 20, 7.318553, 1 / (10 * ARXIV), {"model": 2 * 6 * 4}),
+    (sage_node, SAGE | {"layers": 1, "steps": 50}, ARXIV, 20, 7.705729, 1 / (10 * ARXIV), {"model": 2 * 6 * 1}),
+    (sage_node, SAGE | {"layers": 2, "steps": 3000}, ARXIV, 20, 9.554082, 1 / (10 * ARXIV), {"model": 2 * 31 * 4}),
+    (dpdgc, DPDGC, 2031, 0, 1, 1e-5, {"gradient": 2 * 29.4997, "rows": 29.4997}),
+    (dpdgc, DPDGC, 2031, 0, 8, 1e-5, {"gradient": 2 * 4.6854, "rows": 4.6854}),
+    (heter_poisson, PNPI | {"mentions": 1}, PUBMED, 20, 2, PUBMED**-1.1, {"model": 2 * 9.79399}),
+    (heter_poisson, PNPI | {"mentions": 1}, PUBMED, 20, 16, PUBMED**-1.1, {"model": 2 * 1.52992}),
+    (heter_poisson, PNPI | {"mentions": 5}, PUBMED, 20, 8, PUBMED**-1.1, {"model": 2 * 7.31599}),
+    (privgnn, {"queries": 1000, "sampling_rate": 0.3}, 50, 1000, 1.880868, 1e-3, {"answer": 20}),
+    (privgnn, {"queries": 60, "sampling_rate": 0.1}, 50, 60, 1.098906, 1e-3, {"answer": 3}),
+]  # fmt: skip
 
-    core/privacy/mechanisms/composed.py asks whether all hops are autodp's Gaussians, which its own class is not: so their Rényi
-    divergences are added up, and the noise is 5 to 7 % above that of the exact composition, which GAP has.
-    """
-    plan = progap_edge.plan(progap_edge.Params(hops=depth), facts_of(50, public=0), Budget(epsilon, 1e-7, "published"))
-    assert stds(plan)["aggregate"] == pytest.approx(authors, **THEIRS)
-    exact = gap_edge.plan(gap_edge.Params(hops=depth), facts_of(50, public=0), Budget(epsilon, 1e-7, "published"))
-    assert 1.05 < authors / stds(exact)["aggregate"] < 1.08
 
-
-@pytest.mark.parametrize(
-    ("epsilon", "depth", "epochs", "authors"), [(8, 4, 5, 1.34429), (8, 5, 10, 1.55934), (2, 1, 5, 2.30029)]
-)
-def test_progap_at_nodes(epsilon: float, depth: int, epochs: int, authors: float) -> None:
-    """sisaman/ProGAP at 3ccad59e, core/methods/progap/node.py with autodp 0.2.3.1; first test/facebook/progap-node.sh.
-
-    19,804 training nodes in batches of 256, δ = 1e-5, degree 100, clip 1: one multiplier for hops and gradients.
-    """
-    n, batch = 19_804, 256
-    how = {"steps": epochs * n // batch, "sampling_rate": batch / n, "degree": 100, "clip": 1.0, "projection": 0}
-    plan = progap_node.plan(progap_node.Params(hops=depth, **how), facts_of(n), Budget(epsilon, 1e-5, "published"))
-    found = stds(plan)
-    wanted = {f"stage {s}": authors for s in range(depth + 1)} | {f"aggregate {s}": 10 * authors for s in range(1, depth + 1)}
-    assert found == pytest.approx(wanted, **THEIRS)
-
-
-@pytest.mark.parametrize(
-    ("multiplier", "layers", "steps", "epsilon"),
-    [(2, 1, 3000, 33.80093), (4, 1, 3000, 13.93275), (4, 1, 1000, 7.318553), (1, 1, 50, 7.705729), (4, 2, 3000, 9.554082)],
-)
-def test_sage_at_nodes(multiplier: float, layers: int, steps: int, epsilon: float) -> None:
-    """google-research/google-research at 4c429948, differentially_private_gnns/privacy_accountants.py; configs/dpgcn.py.
-
-    ogbn-arxiv: 90,941 training nodes in batches of 10,000, degree 5, δ = 1/(10·90,941). Their code takes the multiplier and
-    reads ε off; noise is the multiplier times 2k clips (``train.compute_base_sensitivity``), k = 6 or 31.
-    """
-    n, k = 90_941, sum(5**i for i in range(layers + 1))
-    params = sage_node.Params(layers=layers, degree=5, clip=1.0, steps=steps, sampling_rate=9_999.5 / n, projection=0)
-    plan = sage_node.plan(params, facts_of(n), Budget(epsilon, 1 / (10 * n), "published"))
-    assert list(stds(plan).values()) == [pytest.approx(2 * k * multiplier, **THEIRS)]
+@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row[0].__name__.rpartition('.')[2]}-{row[4]}") for row in PUBLISHED])
+def test_noise_is_that_of_the_authors_code(row: tuple[Any, ...]) -> None:
+    method, settings, private, public, epsilon, delta, authors = row
+    plan = method.plan(method.Params(**settings), facts_of(private, public=public), Budget(epsilon, delta, "published"))
+    assert {r.path: r.mechanism.std for r in plan.schedule.releases} == pytest.approx(authors, **THEIRS)
+    if method is progap_edge:
+        exact = gap_edge.plan(gap_edge.Params(**settings), facts_of(private, public=0), Budget(epsilon, delta, "published"))
+        assert 1.05 < authors["aggregate"] / exact.schedule.releases[0].mechanism.std < 1.08  # type: ignore[attr-defined]
 
 
 def test_sage_and_dpgcn_at_edges() -> None:
@@ -127,43 +125,6 @@ def test_dpar_s_choice_of_neighbours() -> None:
         if values:
             assert top / kept == pytest.approx(0.76923, **THEIRS)
     assert dpar.claimed_gm_multiplier(344.96848, delta, sources) == pytest.approx(0.67, **THEIRS)
-
-
-@pytest.mark.parametrize(("epsilon", "authors"), [(1, 29.4997), (8, 4.6854)])
-def test_dpdgc(epsilon: float, authors: float) -> None:
-    """thupchnsky/dp-gnn at 572a028f, core/methods/node/dpdgc/dpdgc_edp.py with autodp 0.2.3.1, 2,031 rows of Cora."""
-    params = dpdgc.Params(batch=256, steps=100 * 2031 // 256, clip=1.0)
-    plan = dpdgc.plan(params, facts_of(2031, public=0), Budget(epsilon, 1e-5, "published"))
-    assert list(stds(plan).values()) == pytest.approx([2 * authors, authors], **THEIRS)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "mentions", "authors"),
-    [(2, 1, 9.79399), (4, 1, 5.22861), (8, 1, 2.81164), (16, 1, 1.52992), (8, 5, 7.31599)],
-)
-def test_heter_poisson(epsilon: float, mentions: int, authors: float) -> None:
-    """zihangxiang/PNPiGNNs at c317861f, privacy/mix.py; run_pubmed.sh: batches of 4,096 of 15,774, nine epochs.
-
-    Their rows are clipped to C/2 and the noise is σC, so a multiplier here is 2σ. Their search stops at a width of 0.01: σ is
-    off by 0.003 at most, which is all that differs.
-    """
-    n = 15_774
-    params = heter_poisson.Params(mentions=mentions, sampling_rate=4096 / n, steps=34, clip=1.0, noise="laplace", projection=0)
-    plan = heter_poisson.plan(params, facts_of(n), Budget(epsilon, n**-1.1, "published"))
-    assert list(stds(plan).values()) == [pytest.approx(2 * authors, **THEIRS)]
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "queries", "epsilon"), [(20, 0.3, 1000, 1.880868), (3, 0.1, 60, 1.098906), (75, 0.15, 10_000, 0.7637641)]
-)
-def test_privgnn(sigma: float, rate: float, queries: int, epsilon: float) -> None:
-    """iyempissy/privGnn at 6a23b2ca, quickrdpepsiloncalculation.py with autodp 0.2.3.1: a Gaussian at a distance of 1.
-
-    Its answers have Laplace noise, of a scale that is given; no code chooses noise for a total. What is theirs is the price.
-    """
-    params = privgnn.Params(queries=queries, sampling_rate=rate)
-    plan = privgnn.plan(params, facts_of(50, public=queries), Budget(epsilon, 1e-3, "published"))
-    assert list(stds(plan).values()) == [pytest.approx(sigma, **THEIRS)]
 
 
 @pytest.mark.parametrize(("epsilon", "flipped", "scale"), [(1, 0.47502, 1.11111), (2, 0.45017, 0.55556), (8, 7.4602e-4, 1.25)])

@@ -1,7 +1,5 @@
 """Edges between clients, known at both ends: who refuses them, what both ends cost, and what one edge truly changes."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator
@@ -13,12 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 import fedgraph
-from fedgraph import plugins, privacy, seeds
-from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph import plugins, privacy
+from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.learning import aggregate_hop, aggregation, links, walks
 from fedgraph.methods import gap_edge, link_hops, sage_edge
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicCutEdgeFacts, PublicFacts, method_kinds
-from fedgraph.partition import base, ego
 from fedgraph.privacy import Assumption, Gaussian, GaussianNoise, Trust, Viewer, settle
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeTriangle
 from fedgraph.types import Graph, Partition, partition_of_one
@@ -101,7 +98,7 @@ def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(nam
     edges, whole, largest = links.list_all(library.adjacency), list(bounded(plan, library)), {False: 0.0, True: 0.0}
     away = owner[edges[:, 0]] != owner[edges[:, 1]]
     for apart in (False, True):
-        for edge in np.flatnonzero(away == apart)[:10]:
+        for edge in np.flatnonzero(away == apart)[:3]:
             adjacency = links.adjacency_of(np.delete(edges, edge, axis=0), library.num_nodes)
             less = bounded(plan, dataclasses.replace(library, adjacency=adjacency))
             for release, one, two in zip(plan.schedule.releases, whole, less, strict=True):
@@ -136,14 +133,8 @@ def test_without_noise_a_federation_learns_what_a_curator_learns(library: Graph)
     assert np.allclose(told, known, atol=1e-3)
 
 
-def test_every_edge_is_inside_one_client_or_cut_at_exactly_two_and_the_walk_goes_on_over_it(library: Graph) -> None:
+def test_the_walk_goes_on_over_an_edge_to_another_client(library: Graph) -> None:
     partition, _ = situation(library)
-    inner = sum(s.graph.num_edges for s in partition.subgraphs)
-    ends = [tuple(sorted((int(s.nodes[u]), int(v)))) for s in partition.subgraphs for u, v in s.cut]  # type: ignore[union-attr]
-    assert inner + partition.num_cut_edges == library.num_edges
-    assert len(ends) == 2 * partition.num_cut_edges == 2 * len(set(ends))
-    with pytest.raises(DataError, match="overlaps"):
-        base.with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
     x = np.random.default_rng(0).standard_normal((library.num_nodes, 3))
     whole = walks.rows_after(walks.capped_matrix(library.adjacency), x, [1], 0.4)
     for s in partition.subgraphs:
@@ -165,19 +156,17 @@ def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> Non
 
 
 def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(tmp_path: Path) -> None:
-    methods = [{"method": "link_hops", "width": 16}, {"method": "link_clear"}]
-    tasks = [
-        {"task": "link_prediction", "label": word, "trust": ["curator", "own-client", "sums"], "epsilons": [4],
-         "methods": [methods[0], *([{**methods[1], "trust": ["curator", "own-client"]}])], "delta": 1e-5,
-         "partition": {"partition": "uniform", "clients": 3}, "cut_edges": word}
-        for word in ("dropped", "protected")
-    ]  # fmt: skip
+    task = {
+        "task": "link_prediction", "trust": ["curator", "own-client"], "epsilons": [4], "delta": 1e-5,
+        "methods": [{"method": "link_hops", "width": 16}, {"method": "link_clear"}],
+        "partition": {"partition": "uniform", "clients": 3},
+    }  # fmt: skip
+    tasks = [{**task, "label": word, "cut_edges": word} for word in ("dropped", "protected")]
     asked = {"name": "cut", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": tasks}
     found = {}
     for row in fedgraph.run(asked, out=tmp_path / "run", quiet=True).rows:
-        facts = row.head.facts
         shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
-        assert facts.cut_edges_shared == shared
+        assert row.head.facts.cut_edges_shared == shared
         assert (Assumption.CUT_EDGES_SHARED in row.held.assumptions) == shared
         assert row.epsilon_provable <= 4 * (1 + 1e-9) or row.head.method == "link_clear"
         found[row.head.task, row.head.method, row.head.world.trust] = row.auc

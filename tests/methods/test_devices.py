@@ -4,8 +4,6 @@ Without a GPU the same code runs with the CPU as its device (``-m slow``), and g
 CPU everywhere, dropout on the device, so a GPU gives other numbers: what is released and spent is equal, the accuracy nearly.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """DPAR: its noise-free form, its ledger, what one node can change on adversarial graphs, and bad input."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
@@ -12,21 +10,19 @@ import scipy.sparse as sp
 from scipy import stats
 
 from benchmarks.pagerank_oracle import published_loop
+from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import rounds
 from fedgraph.learning import StatefulDescent, aggregated_rows, unit_matrix_rows
 from fedgraph.methods import dpar
-from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import EpochGaussian, Gaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.events import EpochGaussian, Repeated
 from fedgraph.privacy.units import Relation, Viewer
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
+from fedgraph.types import Graph, GraphProvenance, partition_of_one, plain_graph
 from tests.graphs import zeroed
+from tests.methods.test_situations import Watched
 from tests.public_facts import public_facts
+from tests.trainings import train
 
 SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
 PRIVATE = ["em0", "em1", "gm"]
@@ -44,42 +40,20 @@ def random_graph(n: int = 60, density: float = 0.1, seed: int = 0) -> Graph:
     return graph_of(np.random.default_rng(seed).random((n, n)) < density, seed)
 
 
-def facts_of(graph: Graph, clients: int = 1, viewer: Viewer | None = None) -> PublicFacts:
-    sizes = tuple(len(part) for part in np.array_split(np.arange(graph.num_nodes), clients))
-    viewer = viewer or (Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER)
-    return public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+def planned(graph: Graph, epsilon: float = 4.0, reading: Any = "provable", clients: int = 1, **settings: Any) -> Plan:
+    viewer = settings.pop("viewer", Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER)
+    sizes = tuple(part.size for part in np.array_split(np.arange(graph.num_nodes), clients))
+    facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    return dpar.plan(dpar.Params(**(SHORT | settings)), facts, Budget(epsilon, 1e-3, reading))
 
 
-def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable", clients: int = 1, **settings: Any) -> Plan:
-    viewer = settings.pop("viewer", None)
-    params = dpar.Params(**(SHORT | settings))
-    return dpar.plan(params, facts_of(graph, clients, viewer), Budget(epsilon, 1e-3, calibrated_by))
+def trained(plan: Plan, graph: Graph) -> np.ndarray:
+    found: np.ndarray = train(plan, partition_of_one(graph, "one curator")).state.model["parameters"]
+    return found
 
 
-def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.RoundsOutcome:
-    engine = engine or SerialRuntime()
-    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.num_clients)
-    partition = Partition(
-        tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)),
-        True,
-        0,
-        "test",
-        from_edges=False,
-        from_labels=False,
-    )
-    return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.RoundPrefixes())
-
-
-class Watched(Desk):
-    """A desk that remembers the bounded values it was given."""
-
-    def __init__(self, plan: Plan, noise_seed: int = 0) -> None:
-        super().__init__("watched", 0, 0, plan.schedule.releases, np.random.default_rng(noise_seed))
-        self.seen: dict[str, np.ndarray] = {}
-
-    def release(self, path: str, value: Any) -> Any:
-        self.seen[path] = next(r for r in self.planned if r.path == path).bound.enforce(np.asarray(value))
-        return super().release(path, value)
+def watched(plan: Plan) -> Watched:
+    return Watched(plan, 0, PlanStreams(0, ("watched",)), None)
 
 
 class Coins(PlanStreams):
@@ -101,8 +75,8 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     """ε = ∞ against the algorithm written down again: clipped PageRank rows, top K, aggregated Adam steps."""
     graph = random_graph()
     plan = planned(graph, math.inf, sampled=1.0, num_sources=60, clip_entry=0.02)
-    found = train(plan, graph).state.model["parameters"]
-    streams = PlanStreams(0, ("cell", "client", 0, "round", 0), plan.fingerprint)
+    found = trained(plan, graph)
+    streams = PlanStreams(0, ("cell", "dpar", "client", 0, "round", 0), plan.fingerprint)
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
@@ -113,9 +87,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
     rows = aggregated_rows.prepare(unit_matrix_rows(view.features), sp.csr_array(pi), view.labels)
     layout = plan.made.layout
-    follower = StatefulDescent(
-        dpar.start(plan, rounds.server.seeds.seeded_generator(0, "cell", "start")).model["parameters"], 0.005
-    )
+    follower = StatefulDescent(dpar.start(plan, seeds.seeded_generator(0, "cell", "dpar", "start")).model["parameters"], 0.005)
     coins = streams.generator("batches")
     for _ in range(9):
         batch = np.flatnonzero(coins.random(60) < 20 / 60)
@@ -144,9 +116,9 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
     for node in (0, 1, 19, 39):
         worlds = []
         for world in (graph, zeroed(graph, node)):
-            desk = Watched(plan)
+            desk = watched(plan)
             dpar.choose(plan, world, Coins(np.ones(40, bool)), desk)
-            worlds.append(desk.seen["neighbours"])
+            worlds.append(desk.seen["neighbours"][0])
         moved = worlds[0] - worlds[1]
         if variant == "gm":
             allowed = sensitivity.l2(bound, Relation.NODE_ZERO_OUT)
@@ -161,38 +133,34 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
 @pytest.mark.parametrize("variant", PRIVATE)
 def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
     """Amplification of all that follows needs it: with the same coins and noise every other row is the same, entry by entry."""
-    graph = graph_of(DOUBLE_STAR)
+    graph, coins = graph_of(DOUBLE_STAR), np.random.default_rng(3).random(40) < 0.6
     plan = planned(graph, 20.0, variant=variant, sampled=0.5)
-    coins = np.random.default_rng(3).random(40) < 0.6
     for node in np.flatnonzero(coins)[:6]:
-        without = coins.copy()
-        without[node] = False
-        given = dpar.choose(plan, zeroed(graph, node), Coins(coins), Watched(plan))
-        absent = dpar.choose(plan, graph, Coins(without), Watched(plan))
-        dense = (
-            sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray() for r in (given, absent)
+        without = np.where(np.arange(40) == node, False, coins)
+        worlds = ((zeroed(graph, node), coins), (graph, without))
+        given, absent = (dpar.choose(plan, world, Coins(drawn), watched(plan)) for world, drawn in worlds)
+        rows = (
+            sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray()[r.labels >= 0]
+            for r in (given, absent)
         )
-        assert np.array_equal(*(d[r.labels >= 0] for d, r in zip(dense, (given, absent), strict=True)))
+        assert np.array_equal(*rows)
         assert np.array_equal(given.features.value, absent.features.value)
 
 
-@pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.09, 5), (0.5, 30)])
+@pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.5, 30)])
 def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> None:
     """max(1, round(q'n)) nodes of n are drawn, which is the rate that the theorem is about; and rows count as replaced."""
-    plan = planned(random_graph(60), 4.0, "published", variant="features", sampled=share)
-    assert plan.guarantee.sampled_once == size / 60
-    inner = plan.schedule.releases[-1].event.event
-    assert getattr(inner, "replaced", None) is True
-    coins = planned(random_graph(60), 4.0, "provable", variant="features", sampled=share)
-    assert coins.guarantee.sampled_once == share
+    graph = random_graph(60)
+    plan, coins = (planned(graph, 4.0, reading, variant="features", sampled=share) for reading in ("published", "provable"))
+    assert (plan.guarantee.sampled_once, coins.guarantee.sampled_once) == (size / 60, share)
+    assert plan.schedule.releases[-1].event.event.replaced
 
     def present(made: Plan, seed: int) -> int:
-        chosen = dpar.choose(made, random_graph(60), PlanStreams(seed, ("cell", "client", 0, "round", 0)), Watched(made))
-        return int((chosen.labels >= 0).sum())
+        streams = PlanStreams(seed, ("cell", "client", 0, "round", 0))
+        return int((dpar.choose(made, graph, streams, watched(made)).labels >= 0).sum())
 
     assert {present(plan, seed) for seed in range(5)} == {size}
-    drawn = sum(present(coins, seed) for seed in range(100))
-    assert stats.binomtest(drawn, 6000, share).pvalue > 1e-6
+    assert stats.binomtest(sum(present(coins, seed) for seed in range(100)), 6000, share).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -218,18 +186,6 @@ def test_a_round_of_whole_epochs_has_the_price_of_passes_and_clients_know_their_
         assert planned(random_graph(90), 4.0, clients=3, viewer=viewer).guarantee.sampled_once is None
 
 
-@pytest.mark.parametrize("variant", ["features", "em0"])
-def test_fixed_batches_of_any_number_are_planned(variant: str) -> None:
-    """A step adds the noise that its event names, also where one unit is in a single row and the passes are long."""
-    plan = planned(random_graph(200), 1.0, "published", batches="fixed", sampled=1.0, variant=variant, batch_size=5)
-    mechanism = plan.schedule.releases[-1].mechanism
-    assert isinstance(mechanism, GaussianNoise)
-    assert mechanism.std == plan.made.noise.sgd * plan.params.clip
-    reach = 2 * plan.made.sizes.touched - 1
-    alone = price(Repeated(Gaussian(plan.made.noise.sgd / reach), plan.params.epochs), plan.guarantee.delta)
-    assert plan.provable("model").epsilon == pytest.approx(alone.epsilon, rel=1e-12)
-
-
 @pytest.mark.parametrize("reading", ["published", "provable"])
 def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     graph = random_graph(60)
@@ -240,7 +196,7 @@ def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     assert (visits == plan.params.epochs).all()
     if reading == "provable":
         assert 3.9 < plan.provable().epsilon <= 4.0
-    assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
+    assert np.isfinite(trained(plan, graph)).all()
 
 
 @pytest.mark.parametrize("variant", [*PRIVATE, "random", "none"])
@@ -249,19 +205,6 @@ def test_isolated_nodes_missing_classes_empty_features_and_tiny_budgets_run(vari
     empty = dataclasses.replace(graph, features=sp.csr_array((40, 10), dtype=np.float32), labels=np.zeros(40, np.int64))
     for epsilon, reading in ((4.0, "provable"), (1e-3, "provable"), (1e-3, "published")):
         plan = planned(empty, epsilon, reading, variant=variant)
-        assert np.isfinite(train(plan, empty).state.model["parameters"]).all()
+        assert np.isfinite(trained(plan, empty)).all()
         assert reading == "published" or variant == "none" or plan.provable().epsilon <= epsilon
         assert any("too small" in note for note in plan.notes) == (epsilon < 1 and variant != "none")
-
-
-@pytest.mark.parametrize("reading", ["published", "provable"])
-@pytest.mark.parametrize("variant", ["em0", "gm"])
-def test_the_public_share_is_the_smallest_at_which_an_entry_can_stand_out(variant: str, reading: Any) -> None:
-    """Noise that drowns every entry gets the least share; what needs no more than a third of the budget gets a third."""
-    drowned = planned(random_graph(), 1.0, reading, variant=variant, split="public")
-    assert drowned.made.noise == planned(random_graph(), 1.0, reading, variant=variant, split=0.1).made.noise
-    assert any("at no share" in note for note in drowned.notes)
-    rich = planned(random_graph(), 2000.0, reading, variant=variant, split="public", num_sources=1, sampled=1.0)
-    assert any(note.startswith("split: public takes") for note in rich.notes)
-    among = math.sqrt(2 * math.log(60)) if variant == "gm" else math.log(60)
-    assert rich.made.noise.choice * among <= 1

@@ -1,7 +1,5 @@
 """What methods let an attack read of their released values: it finds too little noise, and no sound run is accused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,6 @@
 """GCON: the contract, the law of the noise, the shift that one edge causes, the certificate, the bound on Λ."""
 
-from __future__ import annotations
-
+import functools
 import math
 
 import numpy as np
@@ -9,24 +8,15 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.federation import Federation
 from fedgraph.learning import LinearObjective, walks
 from fedgraph.methods import gcon
-from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph
 from tests.objectives import changes_of_density
-from tests.trainings import deal, train
+from tests.trainings import made, train
 
-Made = tuple[Plan, Partition, Federation]
-
-
-def planned(
-    graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
-) -> Made:
-    setting, partition, facts = deal(graph, protocol, viewer)
-    return gcon.plan(gcon.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
+planned = functools.partial(made, gcon)
 
 
 def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
@@ -38,13 +28,7 @@ def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.5
 
 
-def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
-    given = perturbing.Situation(epsilon, 1e-3, 0.9, perturbing.LossBounds.soft_margin(3), psi, 3, 3, n, prior, per_end=False)
-    return perturbing.calibrated(given, regulariser, 1e-9)
-
-
-@pytest.mark.parametrize("prior", [0.0, 3.0])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("prior", "seed"), [(0.0, 0), (3.0, 1)])
 def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, seed: int) -> None:
     """Theorem 1 on neighbouring graphs: ln density ratio of Θ = β Σⱼ(‖b′ⱼ‖ − ‖bⱼ‖) + ln det ratio of the Jacobians ≤ ε.
 
@@ -64,12 +48,15 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
     psi = perturbing.psi([2], restart)
     given = perturbing.Situation(epsilon, 1e-3, 0.9, perturbing.LossBounds.soft_margin(c), psi, c, c, n, per_end=False)
     least = perturbing.least_regulariser(given)
-    made = constants(epsilon, 1.5 * least, psi, n, prior)
+    there = perturbing.Situation(epsilon, 1e-3, 0.9, perturbing.LossBounds.soft_margin(c), psi, c, c, n, prior, per_end=False)
+    calibrated = perturbing.calibrated(there, 1.5 * least, 1e-9)
     worlds = [walks.rows_after(walks.capped_matrix(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
     assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
-    for ratio, theta, shift in changes_of_density(made, 1e-3 * (1 - perturbing.OUTPUT_SHARE), worlds, labels, c, prior, rng):
+    for ratio, theta, shift in changes_of_density(
+        calibrated, 1e-3 * (1 - perturbing.OUTPUT_SHARE), worlds, labels, c, prior, rng
+    ):
         norms = np.linalg.norm(theta, axis=0)
-        assert (norms <= made.c_theta * (1 + 1e-9)).all()
+        assert (norms <= calibrated.c_theta * (1 + 1e-9)).all()
         assert (np.linalg.norm(shift, axis=0) <= (1 / c + norms / (4 * c)) * psi + 1e-6).all()
         assert abs(ratio) <= epsilon
 
@@ -92,14 +79,13 @@ def test_no_edge_read_costs_nothing(library: Graph) -> None:
         assert np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("loss", ["soft-margin", "pseudo-huber"])
-def test_both_losses_and_every_encoder_run(loss: str, library: Graph) -> None:
-    for encoder in ("classes", "hidden", "none"):
-        plan, partition, setting = planned(
-            library, 8.0, loss=loss, encoder=encoder, hidden=4, epochs=5, steps=(1, math.inf), folds=1
-        )
-        scores = gcon.predict(plan, train(plan, partition).state, setting.asked)
-        assert np.isfinite(scores).all()
+@pytest.mark.parametrize(
+    ("loss", "encoder"), [("soft-margin", "hidden"), ("pseudo-huber", "classes"), ("pseudo-huber", "none")]
+)
+def test_both_losses_and_every_encoder_run(loss: str, encoder: str, library: Graph) -> None:
+    given = {"loss": loss, "encoder": encoder, "hidden": 4, "epochs": 5, "steps": (1, math.inf), "folds": 1}
+    plan, partition, setting = planned(library, 8.0, **given)
+    assert np.isfinite(gcon.predict(plan, train(plan, partition).state, setting.asked)).all()
 
 
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
@@ -121,8 +107,7 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         if noise == "gamma":
             delta = plan.guarantee.delta * kept
             whole = perturbing.Situation(4.0 * kept, delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=False)
-            made = perturbing.gamma_noise(whole, total)
-            assert mechanism.rate <= made.rate * (1 + 1e-9)
+            assert mechanism.rate <= perturbing.gamma_noise(whole, total).rate * (1 + 1e-9)
             continue
         given = perturbing.Situation(
             4.0, plan.guarantee.delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=plan.guarantee.per_end
@@ -153,14 +138,8 @@ def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: G
 
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Graph) -> None:
-    made = {noise: planned(library, 4.0, viewer, noise=noise, encoder="none") for noise in ("gamma", "gaussian")}
-    for plan, partition, _ in made.values():
-        spent = train(plan, partition).releases
-        assert spent
-    for one, other in zip(made["gamma"][0].schedule.releases, made["gaussian"][0].schedule.releases, strict=True):
+    gamma, gaussian = (planned(library, 4.0, viewer, noise=noise, encoder="none")[0] for noise in ("gamma", "gaussian"))
+    for one, other in zip(gamma.schedule.releases, gaussian.schedule.releases, strict=True):
         assert one.event == other.event
-        d = library.num_features
-        gamma = math.sqrt(d + 1) / one.mechanism.rate  # root mean square of an entry
-        assert other.mechanism.noise_std < gamma
-        assert "N(0," in other.mechanism.words
-    assert made["gaussian"][0].epsilon_published is None, "the paper's noise is another"
+        assert other.mechanism.noise_std < math.sqrt(library.num_features + 1) / one.mechanism.rate  # root mean squares
+    assert gaussian.epsilon_published is None, "the paper's noise is another"

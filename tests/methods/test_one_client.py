@@ -1,7 +1,5 @@
 """One curator and a federation of one client do the same: only the names of their coins differ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Private nodes that ask: an answer is made from what is released, and from what ``Offers.reads`` says, of the node alone."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,11 +1,8 @@
 """SAGE: how many rows a node really touches, what a perturbed graph really is, and both levels end to end."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from fedgraph.errors import DataError
 from fedgraph.learning import (
     NetworkExamples,
     NetworkSpec,
@@ -16,24 +13,19 @@ from fedgraph.learning import (
     whole_graph,
 )
 from fedgraph.methods import sage_edge, sage_node
-from fedgraph.methods.base import Budget
-from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
-from tests.trainings import deal, train
+from tests.trainings import made, train
 
 torch = pytest.importorskip("torch")
 
 
 def test_one_layer_of_sage_is_a_linear_layer_of_joined_rows_and_two_read_what_the_whole_graph_says(library: Graph) -> None:
     """The fast way of one layer beside its plain version, PyG on sampled subgraphs; roots of two layers miss nobody."""
-    _, partition, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
-    (held,) = partition.subgraphs
-    one, two = (
-        sage_node.plan(
-            sage_node.Params(cap="promised", degree=3, layers=layers, projection=8), facts, Budget(np.inf, 1e-3)
-        ).made
-        for layers in (1, 2)
+    settings = {"cap": "promised", "degree": 3, "projection": 8}
+    (one, partition, _), (two, _, _) = (
+        made(sage_node, library, np.inf, protocol="inductive", layers=k, **settings) for k in (1, 2)
     )
+    (held,), one, two = partition.subgraphs, one.made, two.made
     joined, _ = one.read(held.graph, held.nodes)
     rows, adjacency = two.read(held.graph, held.nodes)
     assert np.diff(adjacency.indptr).max() == 3
@@ -59,35 +51,19 @@ def test_one_layer_of_sage_is_a_linear_layer_of_joined_rows_and_two_read_what_th
     np.testing.assert_allclose(roots.numpy(), own_network.scores(two.network, weights, rows, adjacency), atol=1e-4)
 
 
-def test_an_enforced_limit_cuts_nothing_and_refuses_what_is_above(library: Graph) -> None:
-    _, partition, facts = deal(library, "inductive", Viewer.SERVER)
-    plan = sage_node.plan(sage_node.Params(cap="limit", limit=60), facts, Budget(2.0, 1e-3))
-    assert plan.guarantee.protection.degree_limit == 60
-    assert {r.event.touched_rows for r in plan.schedule.releases} == {61}
-    sage_node.prepare(plan, partition.subgraphs[0])
-    plan = sage_node.plan(sage_node.Params(cap="limit", limit=1), facts, Budget(2.0, 1e-3))
-    with pytest.raises(DataError, match="more than the stated limit of 1"):
-        sage_node.prepare(plan, partition.subgraphs[0])
-
-
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:
-    setting, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
-    plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
-    state = train(plan, partition).state
-    how = PublicTrainingSteps(40, 0.01, 5e-4)
-    own = whole_graph.train_graphsage(
-        setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(state.memory.seed)
-    )
-    assert np.allclose(state.memory.scores, own, atol=1e-4)
-    right = own.argmax(axis=1) == setting.truth
-    assert right[setting.truth >= 0].mean() > 0.75
+    plan, partition, setting = made(sage_edge, library, np.inf, epochs=40)
+    memory, how = train(plan, partition).state.memory, PublicTrainingSteps(40, 0.01, 5e-4)
+    given, rng = setting.public_attributes, np.random.default_rng(memory.seed)
+    own = whole_graph.train_graphsage(given, library.adjacency, 32, how, rng)
+    assert np.allclose(memory.scores, own, atol=1e-4)
+    assert (own.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
 
 
 def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
-    setting, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
-    plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
+    plan, partition, setting = made(sage_edge, library, np.inf, network="gcn", epochs=40)
     scores = train(plan, partition).state.memory.scores
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
-    noisy = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
+    noisy = made(sage_edge, library, 1.0, network="gcn", epochs=40)[0]
     assert not np.allclose(train(noisy, partition).state.memory.scores, scores)
     assert noisy.provable().epsilon == 1.0

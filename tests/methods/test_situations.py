@@ -1,39 +1,27 @@
 """The contract of every method, in every situation that it declares; no method is left out.
 
-Declared = spent; noise that is not there changes nothing at ε = ∞; inputs stay as they were; an error names the client; and
-what one unit can change in a release is at most what the price says, and more than two thirds of it: a sensitivity that is
-half as large again as the priced one is found here, whatever the method's own words for it are.
+Declared = spent; noise that is not there changes nothing at ε = ∞; inputs stay as they were; and what one unit can change in a
+release is at most what the price says, and more than two thirds of it: a sensitivity that is half as large again as the priced
+one is found here, whatever the method's own words for it are.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import methods, plugins, seeds
-from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.learning import descents
+from fedgraph import plugins, seeds
+from fedgraph.errors import PrivacyError
+from fedgraph.learning import descents, per_sample
 from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy import events, ledger
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
-from fedgraph.privacy.events import (
-    FixedSizeGaussian,
-    Gaussian,
-    MentionedGaussian,
-    PartOf,
-    PoissonGaussian,
-    Repeated,
-    Unprotected,
-)
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -42,7 +30,7 @@ from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph, Partition, graph_without_edges
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 from tests.graphs import zeroed
 from tests.trainings import Key, Trainings, cases, difference, placed, planned, train
 
@@ -58,17 +46,11 @@ def test_declared_is_spent_inputs_stay_a_round_may_be_asked_again_and_an_answer_
     """``fedgraph predict`` decides by ``OFFERS.reads`` whom a model may answer."""
     training = trainings.of(Key(name, index, trusted, epsilon))
     plan = training.plan
-    paid, declared = (
-        ledger.spent_by_client(training.outcome.releases),
-        dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
-    )
+    whole = dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None))
+    paid, declared, nothing = ledger.spent_by_client(training.outcome.releases), whole.declared(), events.Composed(())
     for client in range(plan.facts.num_clients):
-        if client in paid:
-            assert price(paid[client], plan.guarantee.delta).epsilon == pytest.approx(
-                price(declared[client], plan.guarantee.delta).epsilon, rel=1e-9
-            )
-        else:
-            assert price(declared[client], plan.guarantee.delta).epsilon == 0
+        one, other = (price(of, plan.guarantee.delta).epsilon for of in (paid.get(client, nothing), declared[client]))
+        assert one == pytest.approx(other, rel=1e-9)
     assert not training.changed
     offers, asked = method_kinds.load(name).OFFERS, training.asked
     said = offers.reads(plan) if offers.reads is not None else None
@@ -114,7 +96,7 @@ def test_a_plan_is_what_is_offered_and_spends_its_budget(
     assert set(re.findall(r'"record","(\w+)"', plan.fingerprint_text)) <= STREAM_WORDS
     if not in_clear and Assumption.MODEL_GIVEN not in protection.assumptions:  # then the ε is of one release
         assert 0.95 * epsilon < plan.provable().epsilon <= epsilon * (1 + 1e-12), "more than asked for, or too much noise"
-    for release in (r for r in releases if not isinstance(r.event, Unprotected)):
+    for release in (r for r in releases if not isinstance(r.event, events.Unprotected)):
         less = dataclasses.replace(release, mechanism=weakened(release.mechanism, NOISE_LEFT.get(name, 2 / 3)))
         broken = tuple(less if r is release else r for r in releases)
         with pytest.raises(PrivacyError, match=f"release '{release.path}' is priced as"):
@@ -135,7 +117,7 @@ def test_at_infinity_no_noise_is_drawn(
 ) -> None:
     """Another noise stream, all other streams as they are: the result must be the same."""
     plan, partition, asked = planned(name, index, trusted, library, np.inf)
-    honest, other = PlanStreams.generator, plan
+    honest = PlanStreams.generator
 
     def trained_with(seed: int) -> State:
         def generator(streams: PlanStreams, stream: str) -> np.random.Generator:
@@ -145,45 +127,24 @@ def test_at_infinity_no_noise_is_drawn(
         return train(plan, partition).state
 
     first, second = trained_with(1), trained_with(2)
-    for key, value in first.model.items():
-        assert np.array_equal(value, second.model[key]), key
-    method = method_kinds.load(name)
-    if method.OFFERS.kind == "classifier":
+    assert not difference(first, second)
+    if method_kinds.load(name).OFFERS.kind == "classifier":
         scores = method_kinds.load_classifier(name).predict(plan, first, asked)
-        assert np.array_equal(scores, method_kinds.load_classifier(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)
         assert np.isfinite(scores).all()
-    if method.OFFERS.kind == "linker":
-        pairs = np.array([[0, 1], [2, 5]])
-        assert np.array_equal(
-            method_kinds.load_linker(name).scores(plan, first, pairs),
-            method_kinds.load_linker(name).scores(other, second, pairs),
-        )
 
 
-def test_an_error_names_method_client_and_round(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "sage_node"
-    plan, partition, _ = planned(name, 0, Trust.OWN_CLIENT, library, 2.0)
-
-    def failing(*_: object) -> None:
-        raise ZeroDivisionError("on purpose")
-
-    monkeypatch.setattr(plugins.load("methods", name), "client", failing)
-    with pytest.raises(RuntimeFailure, match=f"{name}, client 0, round 0: ZeroDivisionError: on purpose"):
-        train(plan, partition)
-
-
-def is_quick(name: str, index: int, trusted: Trust) -> bool:
-    """Whether Ray is asked for this case each time: the first situation of the package's own methods."""
-    own = Path(methods.__file__).with_name(f"{name}.py").exists()
-    return own and (index, trusted) == (0, Trust.OWN_CLIENT)
-
-
-QUICK_RAY = [pytest.param(*p.values, id=p.id, marks=() if is_quick(*p.values) else pytest.mark.slow) for p in CASES]
+QUICK_RAY = {"features", "label_hop", "link_hops"}  # hidden layers of a server, answers of clients, pairs: one of each
+RAY = [
+    pytest.param(
+        *p.values, id=p.id, marks=() if p.values[0] in QUICK_RAY and p.id.endswith("-0-own-client") else pytest.mark.slow
+    )
+    for p in CASES
+]
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize(("name", "index", "trusted"), QUICK_RAY)
+@pytest.mark.parametrize(("name", "index", "trusted"), RAY)
 def test_serial_equals_ray_bit_for_bit(
     name: str, index: int, trusted: Trust, trainings: Trainings, ray_engine: Runtime
 ) -> None:
@@ -199,7 +160,7 @@ class Watched(Desk):
     Releases of one round compose: what a later one may move is counted with the same earlier values in both worlds.
     """
 
-    def __init__(self, plan: Plan, round_: int, streams: PlanStreams, other: Watched | None) -> None:
+    def __init__(self, plan: Plan, round_: int, streams: PlanStreams, other: "Watched | None") -> None:
         own = [r for r in plan.schedule.releases if r.client in (None, 0)]
         super().__init__("watched", 0, round_, own, streams.generator("noise"), lambda r: streams.generator("noise"))
         self.seen: dict[str, list[np.ndarray]] = {}
@@ -243,17 +204,28 @@ def worlds(plan: Plan, graph: Graph) -> Iterator[tuple[Graph, Graph, int]]:
                 yield world, dataclasses.replace(world, adjacency=sp.csr_array(gone)), node
 
 
-def hurtful(state: State, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """What is broadcast, with parameters so large that gradients are clipped."""
+def hurtful(plan: Plan) -> dict[str, np.ndarray]:
+    """What is broadcast first, with parameters so large that gradients are clipped."""
+    state, rng = method_kinds.load(plan.method).start(plan, np.random.default_rng(0)), np.random.default_rng(1)
     return {k: (v + 3 * rng.standard_normal(v.shape).astype(v.dtype) if v.ndim == 1 else v) for k, v in state.model.items()}
 
 
 def priced(release: PlannedRelease) -> float | None:
     """The change that the noise is priced for: its std over its multiplier (of one row, where rows are drawn by coins)."""
-    event = release.event.event if isinstance(release.event, Repeated | PartOf) else release.event
-    if not isinstance(release.mechanism, GaussianNoise) or not isinstance(event, Gaussian | PoissonGaussian):
+    event = release.event.event if isinstance(release.event, events.Repeated | events.PartOf) else release.event
+    if not isinstance(release.mechanism, GaussianNoise) or not isinstance(event, events.Gaussian | events.PoissonGaussian):
         return None
     return release.mechanism.std / event.noise_multiplier
+
+
+def shown(
+    plan: Plan, subgraph: Subgraph, model: dict[str, np.ndarray], round_: int, root: Any = 0, other: Watched | None = None
+) -> Watched:
+    """The desk of the client with ``subgraph`` after one round. root: of all its streams."""
+    method, streams = method_kinds.load(plan.method), PlanStreams(root, ("c", "client", 0, "round", round_))
+    desk = Watched(plan, round_, streams, other)
+    method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
+    return desk
 
 
 def moved(plan: Plan, partition: Partition) -> dict[str, float]:
@@ -261,20 +233,13 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
 
     Parameters are so large that gradients are clipped. What a server sends that deviates is for the two-worlds test.
     """
-    method, found = method_kinds.load(plan.method), dict[str, float]()
-    subgraph = partition.subgraphs[0]
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    subgraph, found, model = partition.subgraphs[0], dict[str, float](), hurtful(plan)
     for one, two, node in worlds(plan, subgraph.graph):
         for round_ in sorted({r.rounds[0] for r in plan.schedule.releases if len(r.rounds)}):
-            desks: list[Watched] = []
-            for graph in (one, two):
-                streams = PlanStreams(0, ("c", "client", 0, "round", round_))
-                desk = Watched(plan, round_, streams, desks[0] if desks else None)
-                work = method.prepare(plan, dataclasses.replace(subgraph, graph=graph))
-                method.client(plan, work, model, round_, streams, desk)
-                desks.append(desk)
-            for path, values in desks[0].seen.items():
-                for value, other in zip(values, desks[1].seen[path], strict=True):
+            here = shown(plan, dataclasses.replace(subgraph, graph=one), model, round_)
+            there = shown(plan, dataclasses.replace(subgraph, graph=two), model, round_, other=here)
+            for path, values in here.seen.items():
+                for value, other in zip(values, there.seen[path], strict=True):
                     if value.shape != other.shape:
                         continue  # e.g. one answer of each labelled node
                     change = value.astype(float) - other
@@ -287,15 +252,12 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
 def largest_row_of_one_neighbour(plan: Plan, partition: Partition) -> float:
     """The largest norm of a row of a hop where everybody has one neighbour; of the noisy rows of the hop before, too."""
     hops = {r.path: r.rounds for r in plan.schedule.releases if isinstance(r.bound, NeighbourSums)}
-    method, whole, found = method_kinds.load(plan.method), partition.subgraphs[0], 0.0
+    whole, found, model = partition.subgraphs[0], 0.0, hurtful(plan)
     pairs = np.kron(np.eye(-(-whole.nodes.size // 2)), 1 - np.eye(2))[: whole.nodes.size, : whole.nodes.size]
     subgraph = dataclasses.replace(whole, graph=dataclasses.replace(whole.graph, adjacency=sp.csr_array(pairs)))
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     for round_ in sorted({rounds[0] for rounds in hops.values()}):
-        streams = PlanStreams(0, ("c", "client", 0, "round", round_))
-        desk = Watched(plan, round_, streams, None)
-        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
-        for value in (value for path in hops for value in desk.seen.get(path, ())):
+        seen = shown(plan, subgraph, model, round_).seen
+        for value in (value for path in hops for value in seen.get(path, ())):
             found = max(found, float(np.linalg.norm(value.astype(float), axis=1).max()))
     return found
 
@@ -314,11 +276,13 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
         if least is None or release.path not in changes:
             continue
         rows = 1
-        event = release.event.event if isinstance(release.event, Repeated | PartOf) else release.event
-        if isinstance(event, PoissonGaussian):
+        event = release.event.event if isinstance(release.event, events.Repeated | events.PartOf) else release.event
+        if isinstance(event, events.PoissonGaussian):
             rows = 2 * event.touched_rows - 1 + int(event.replaced)
         assert changes[release.path] <= least * rows * (1 + 1e-6), f"{release.path} moves more than is priced"
-        if isinstance(release.bound, ClippedSum) and isinstance(event, Gaussian):  # where rows are drawn, the unit may not be
+        if isinstance(release.bound, ClippedSum) and isinstance(
+            event, events.Gaussian
+        ):  # where rows are drawn, the unit may not be
             reached = min(least, release.bound.clip)  # some methods also price what neighbours of the unit may move
             assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
 
@@ -341,7 +305,31 @@ def test_who_may_miss_rounds_needs_nothing_that_it_released_in_one(
         assert {value.entry for value in sent.values()} == set(desk.entries), "what stays with the client is needed later"
 
 
-DRAWN = {  # of the zoo's methods where it is installed
+def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> None:
+    named = {
+        release.bound.kernel
+        for p in MEASURED
+        if method_kinds.load(str(p.values[0])).__name__.startswith("fedgraph")  # of another package: its own matter
+        for release in trainings.planned(Key(*p.values))[0].schedule.releases
+        if isinstance(release.bound, ClippedSum)
+    }
+    learning = {f"fedgraph.learning.{room}.clipped_sum" for room in ("per_sample", "example_gradients", "pair_scorer")}
+    assert learning <= named, "each is measured above"
+    aside = {"fedgraph.learning.aggregated_rows.clipped_sum", "fedgraph_zoo.staged.clip_staged_gradients"}
+    assert named <= learning | aside, "a kernel that a plan names is listed here, and its file has a test that it clips"
+
+
+def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner clips to 1.5 times the clip that is priced: the check above must see it."""
+    honest = per_sample.clipped_sum
+    monkeypatch.setattr(per_sample, "clipped_sum", lambda *given: honest(*given[:-1], 1.5 * given[-1]))
+    plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
+    assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
+
+
+# ---------------------------------------------------------------------------------------------- who is drawn, in secret
+
+DRAWN: dict[str, dict[str, Any]] = {  # of the zoo's methods where it is installed
     "dpar": {},
     "gap_node": {"sampling_rate": 0.4},
     "progap_node": {"sampling_rate": 0.4},
@@ -351,71 +339,56 @@ DRAWN = {  # of the zoo's methods where it is installed
     "link_hops": {"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4},
     "sage_node": {"sampling_rate": 0.4, "cap": "promised", "degree": 3},
 }
+SECRET = {"dpar": {"sample"}, "heter_poisson": {"batch", "mentions"}, "own_model": {"batch", "mentions"}}  # of others a batch
+each_that_draws = pytest.mark.parametrize("name", [name for name in DRAWN if name in plugins.names("methods")])
+By_coins = events.PoissonGaussian | events.FixedSizeGaussian | events.MentionedGaussian
 
 
-@pytest.mark.parametrize("what", [what for what in DRAWN if what.split()[0] in plugins.names("methods")])
-def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, library: Graph) -> None:
-    """What is priced as drawn in secret is drawn from a private stream, and afresh in each round."""
-    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
-
-    def bounded(key: int, round_: int) -> dict[str, list[np.ndarray]]:
-        streams = PlanStreams(seeds.SecretSeed(bytes([key]) * 32), ("c", "client", 0, "round", round_))
-        desk = Watched(plan, round_, streams, None)
-        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
-        return desk.seen
-
-    checked = 0
-    for release in plan.schedule.releases:
-        leaf = next(leaf for leaf, _ in events.flatten(release.event))
-        if (
-            not isinstance(leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian)
-            and plan.guarantee.sampled_once is None
-        ):
-            continue
-        first, *later = release.rounds
-        one = bounded(1, first)[release.path][0]
-        for other in (bounded(2, first), *(bounded(1, round_) for round_ in later[:1])):
-            assert not np.array_equal(one, other[release.path][0]), f"{release.path}: the same rows again"
-        assert np.array_equal(one, bounded(1, first)[release.path][0]), "a restarted worker draws them again"
-        checked += 1
-    assert checked
+def drawing(name: str, graph: Graph) -> tuple[Plan, Subgraph, dict[str, np.ndarray]]:
+    plan, partition, _ = planned(name, 0, Trust.CURATOR, graph, 2.0, **DRAWN[name])
+    return plan, partition.subgraphs[0], hurtful(plan)
 
 
-SECRET = {  # streams of a round that decide who is in its sum
-    "dpar": {"sample"},
-    "heter_poisson": {"batch", "mentions"},
-    "own_model": {"batch", "mentions"},
-}
+def leaf_of(release: PlannedRelease) -> object:
+    return next(leaf for leaf, _ in events.flatten(release.event))
 
 
-@pytest.mark.parametrize("what", [what for what in DRAWN if what.split()[0] in plugins.names("methods")])
-def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def differ(one: list[np.ndarray], other: list[np.ndarray]) -> bool:
+    return any(not np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def elsewhere(stream: str, honest: Callable[..., Any]) -> Callable[..., Any]:
+    """``honest``, whose numbers of this one stream come from another."""
+    return lambda streams, of, *given: honest(
+        dataclasses.replace(streams, fingerprint="other") if of == stream else streams, of, *given
+    )
+
+
+@each_that_draws
+def test_who_is_drawn_follows_the_secret_and_the_round_by_each_stream_that_says_so(
+    name: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Coins that come from elsewhere (a seed that everybody knows, another stream) leave a name without any effect."""
-    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
-    first = next(r for r in plan.schedule.releases if not isinstance(next(events.flatten(r.event))[0], Gaussian)).rounds[0]
-    honest = {draws: getattr(PlanStreams, draws) for draws in ("generator", "drawn")}
-
-    def bounded(*changed: str) -> list[np.ndarray]:
-        for draws, honestly in honest.items():
-
-            def made(streams: PlanStreams, name: str, *given: Any, honestly: Callable[..., Any] = honestly) -> Any:
-                other = dataclasses.replace(streams, fingerprint="other")
-                return honestly(other if name in changed else streams, name, *given)
-
-            monkeypatch.setattr(PlanStreams, draws, made)
-        streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", first))
-        desk = Watched(plan, first, streams, None)
-        method.client(plan, method.prepare(plan, subgraph), model, first, streams, desk)
-        return [value for path in desk.seen for value in desk.seen[path]]
-
-    one = bounded()
-    assert all(np.array_equal(a, b) for a, b in zip(one, bounded(), strict=True))
-    for name in SECRET.get(plan.method, {"batch"}):
-        assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(one, bounded(name), strict=True)), name
+    plan, subgraph, model = drawing(name, library)
+    secrets = [seeds.SecretSeed(bytes([key]) * 32) for key in (1, 2)]
+    drawn = [r for r in plan.schedule.releases if isinstance(leaf_of(r), By_coins) or plan.guarantee.sampled_once is not None]
+    for release in drawn:
+        first, *later = release.rounds
+        one, again, *others = (
+            shown(plan, subgraph, model, round_, secrets[key]).seen[release.path]
+            for key, round_ in ((0, first), (0, first), (1, first), *((0, round_) for round_ in later[:1]))
+        )
+        assert not differ(one, again), "a restarted worker draws them again"
+        assert all(differ(one[:1], other[:1]) for other in others), f"{release.path}: the same rows again"
+    assert drawn
+    first = next(r for r in plan.schedule.releases if not isinstance(leaf_of(r), events.Gaussian)).rounds[0]
+    honest = shown(plan, subgraph, model, first, secrets[0]).seen
+    for stream in SECRET.get(name, {"batch"}):
+        with monkeypatch.context() as patch:
+            for draws in ("generator", "drawn"):
+                patch.setattr(PlanStreams, draws, elsewhere(stream, getattr(PlanStreams, draws)))
+            moved_by = shown(plan, subgraph, model, first, secrets[0]).seen
+        assert any(differ(honest[path], moved_by[path]) for path in honest), stream
 
 
 class Forced:
@@ -434,152 +407,72 @@ class Forced:
         return getattr(self._rng, name)
 
 
-class HeardError(Exception):
-    """What was waited for is there: what follows need not be computed."""
-
-
-class Until(Watched):
-    """A desk that closes once something was released on ``path``."""
-
-    path = ""
-
-    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
-        released = super().release(path, value)
-        if path == self.path:
-            raise HeardError
-        return released
-
-
-BY_COINS = [  # an edge that is gone has no coin
-    what for what in DRAWN if what != "link_hops" and what.split()[0] in plugins.names("methods")
-]
-
-
-@pytest.mark.parametrize("what", BY_COINS)
+@pytest.mark.parametrize("name", [n for n in DRAWN if n != "link_hops" and n in plugins.names("methods")])  # edges have no coin
 def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
-    what: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+    name: str, library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a secret sample hides under zero-out: a node without data is as good as one that was not drawn."""
-    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph, honest = method_kinds.load(plan.method), partition.subgraphs[0], PlanStreams.generator
-    honestly = PlanStreams.drawn
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    plan, subgraph, model = drawing(name, library)
+    generator, drawn = PlanStreams.generator, PlanStreams.drawn
     # Of all that one sample feeds, the first release: the coins of later ones are counted along the rows that are left.
-    first = next(r for r in plan.schedule.releases if not isinstance(next(events.flatten(r.event))[0], Gaussian))
-    tossed = 0
+    first = next(r for r in plan.schedule.releases if not isinstance(leaf_of(r), events.Gaussian))
     for node in (int(subgraph.graph.degrees.argmax()), subgraph.nodes.size - 1):
-        gone = dataclasses.replace(subgraph, graph=zeroed(subgraph.graph, node))
-        desks: list[Until] = []
+        gone, desks = dataclasses.replace(subgraph, graph=zeroed(subgraph.graph, node)), list[Watched]()
         for coin in (0.0, 1.0):
 
-            def generator(streams: PlanStreams, name: str, node: int = node, coin: float = coin) -> Any:
-                rng = honest(streams, name)
-                return Forced(rng, node, coin, subgraph.nodes.size) if name in ("batch", "sample") else rng
+            def forced(streams: PlanStreams, of: str, node: int = node, coin: float = coin) -> Any:
+                rng = generator(streams, of)
+                return Forced(rng, node, coin, subgraph.nodes.size) if of in ("batch", "sample") else rng
 
-            def drawn(
-                streams: PlanStreams, name: str, things: np.ndarray, rate: float, node: int = node, coin: float = coin
-            ) -> np.ndarray:
-                found = honestly(streams, name, things, rate)
+            def tossed(streams: PlanStreams, of: str, things: Any, rate: float, node: int = node, coin: float = coin) -> Any:
+                found = drawn(streams, of, things, rate)
                 if things.ndim == 1:
                     found[things == subgraph.nodes[node]] = coin < rate
                 return found
 
-            monkeypatch.setattr(PlanStreams, "generator", generator)
-            monkeypatch.setattr(PlanStreams, "drawn", drawn)
-            streams = PlanStreams(0, ("c", "client", 0, "round", first.rounds[0]))
-            desks.append(Until(plan, first.rounds[0], streams, desks[0] if desks else None))
-            desks[-1].path = first.path
-            with pytest.raises(HeardError):
-                method.client(plan, method.prepare(plan, gone), model, first.rounds[0], streams, desks[-1])
+            monkeypatch.setattr(PlanStreams, "generator", forced)
+            monkeypatch.setattr(PlanStreams, "drawn", tossed)
+            desks.append(shown(plan, gone, model, first.rounds[0], other=desks[0] if desks else None))
         one, two = (desk.seen[first.path] for desk in desks)
-        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True)), f"node {node}, which is gone, was heard"
-        tossed += len(one)
-    assert tossed
+        assert one
+        assert not differ(one, two), f"node {node}, which is gone, was heard"
 
 
-@pytest.mark.parametrize("what", [what for what in DRAWN if what.split()[0] in plugins.names("methods")])
-def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_that_draws
+def test_rows_are_drawn_at_the_rate_that_is_priced(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A price for half of the rate would be far too small, and moves no value that a test of sensitivities sees."""
-    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    plan, subgraph, model = drawing(name, library)
     drawn: list[float] = []
 
-    def keep(room: Any, name: str) -> None:
-        honest = getattr(room, name, None)
+    def keep(room: Any, draws: str) -> None:
+        honest = getattr(room, draws, None)
         if honest is None:
             return
 
         def kept(*given: Any) -> Any:
             mask = honest(*given)
-            drawn.append(float(given[3]) if name == "drawn" else float(given[1]))
-            assert name != "draw_fixed_mask" or mask.sum() == given[1]
+            drawn.append(float(given[3]) if draws == "drawn" else float(given[1]))
+            assert draws != "draw_fixed_mask" or mask.sum() == given[1]
             return mask
 
-        monkeypatch.setattr(room, name, kept)
+        monkeypatch.setattr(room, draws, kept)
 
     keep(PlanStreams, "drawn")
-    for name in ("draw_poisson_mask", "draw_fixed_mask"):
-        keep(method, name)
-        keep(descents, name)  # a method may reach it through its module
+    for draws in ("draw_poisson_mask", "draw_fixed_mask"):
+        keep(method_kinds.load(name), draws)
+        keep(descents, draws)  # a method may reach it through its module
     checked = 0
     for release in plan.schedule.releases:
-        leaf = next(events.flatten(release.event))[0]
-        if plan.guarantee.sampled_once is not None or not isinstance(
-            leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian
-        ):
+        leaf = leaf_of(release)
+        if plan.guarantee.sampled_once is not None or not isinstance(leaf, By_coins):
             continue
         drawn.clear()
-        round_ = release.rounds[0]
-        streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", round_))
-        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, Watched(plan, round_, streams, None))
-        if isinstance(leaf, FixedSizeGaussian):
+        shown(plan, subgraph, model, release.rounds[0], seeds.SecretSeed(bytes(32)))
+        if isinstance(leaf, events.FixedSizeGaussian):
             assert (drawn, leaf.num_rows) == ([leaf.batch_size], subgraph.nodes.size)
-        elif isinstance(leaf, MentionedGaussian):
+        elif isinstance(leaf, events.MentionedGaussian):
             assert drawn == [leaf.sampling_rate, leaf.mention_rate]
         else:
             assert drawn == [leaf.sampling_rate]
         checked += 1
-    assert checked or plan.method == "dpar"
-
-
-def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> None:
-    named = {
-        release.bound.kernel
-        for p in MEASURED
-        if method_kinds.load(str(p.values[0])).__name__.startswith("fedgraph")  # of another package: its own matter
-        for release in trainings.planned(Key(*p.values))[0].schedule.releases
-        if isinstance(release.bound, ClippedSum)
-    }
-    assert "" not in named
-    assert (
-        named
-        == {
-            "fedgraph.learning.aggregated_rows.clipped_sum",
-            "fedgraph.learning.per_sample.clipped_sum",
-            "fedgraph_zoo.staged.clip_staged_gradients",
-            "fedgraph.learning.example_gradients.clipped_sum",
-            "fedgraph.learning.pair_scorer.clipped_sum",
-        }
-        & named
-    ), "a kernel that a plan names is listed here, and its file has a test that it clips"
-    assert len(named) >= 3
-
-
-@pytest.mark.parametrize("larger", [1.5])
-def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
-    larger: float, library: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The learner clips to 1.5 times the clip that is priced: the check above must see it."""
-    from fedgraph.learning import per_sample
-
-    honest = per_sample.clipped_sum
-
-    def louder(layout: object, vector: object, x: object, labels: object, clip: float) -> np.ndarray:
-        return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(per_sample, "clipped_sum", louder)
-    plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
-    assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
-    assert math.isfinite(plan.provable().epsilon)
-    assert not isinstance(plan.schedule.releases[0].event, Unprotected)
+    assert checked or name == "dpar"

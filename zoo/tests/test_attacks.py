@@ -1,7 +1,5 @@
 """The zoo's attacks by name: their games are neighbours, they find what is there, and a sound plan is not accused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -83,14 +81,12 @@ LINKS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("shape", ["hub with isolated nodes", "six labels"])
-def test_graphs_that_nobody_had_in_mind(shape: str) -> None:
-    people = outside.outcome(outside.graph(shape), {"method": "features", "steps": 2}, NODES)
+def test_graphs_that_nobody_had_in_mind() -> None:
+    people = outside.outcome(outside.graph("hub with isolated nodes"), {"method": "features", "steps": 2}, NODES)
     outside.every_attack_is_told(people, NODES)
     central = {"trust": ["curator"], "protocol": "transductive", "epsilons": [np.inf]}
-    outside.every_attack_is_told(
-        outside.outcome(outside.graph(shape), outside.PLAIN | {"model": "gcn"}, LINKS, **central), LINKS
-    )
+    links = outside.outcome(outside.graph("six labels"), outside.PLAIN | {"model": "gcn"}, LINKS, **central)
+    outside.every_attack_is_told(links, LINKS)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")

@@ -1,7 +1,5 @@
 """What holds for the whole zoo: it stands on fedgraph's public rooms, names its pages and papers, and is found by its name."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections.abc import Iterator

@@ -1,24 +1,56 @@
-"""Links where all edges of a person are private: price, owners across clients, and what is learnt."""
+"""Links in clear, and links where all edges of a person are private: price, owners across clients, and what is learnt."""
 
 import dataclasses
 import math
+from collections.abc import Iterator
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
+from sklearn.metrics import roc_auc_score
 
 from fedgraph.data.base.adjacencies import adjacency_of_owners
-from fedgraph.federation import rounds
 from fedgraph.learning import links
-from fedgraph.methods import link_owners
+from fedgraph.methods import link_clear, link_owners
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Viewer
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Subgraph, graph_without_edges, partition_of_one
+from fedgraph.types import Graph, GraphProvenance, Subgraph, graph_without_edges, partition_of_one, plain_graph
 from tests.public_facts import public_facts
+from tests.trainings import train
+
+
+def test_adamic_adar_is_that_of_networkx(library: Graph) -> None:
+    asked = links.draw_pairs(library.num_nodes, 200, np.random.default_rng(2))
+    graph = nx.from_scipy_sparse_array(library.adjacency)
+    theirs = [score for _, _, score in nx.adamic_adar_index(graph, [tuple(p) for p in asked.tolist()])]
+    assert link_clear.adamic_adar(library.adjacency, asked) == pytest.approx(theirs)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """As in every process of a run (``runtime.process``): several threads add up in an order that changes the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("model", ["gcn", "sage"])
+def test_the_encoder_learns_and_repeats(library: Graph, model: str) -> None:
+    library = library.induced(np.arange(150))
+    rows = link_clear.encoder_rows(library, 0, model)
+    assert model == "sage" or np.array_equal(rows, link_clear.encoder_rows(library, 0, model))
+    edges = links.list_all(library.adjacency)
+    against = links.draw_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
+    score = np.concatenate([np.einsum("ij,ij->i", rows[p[:, 0]], rows[p[:, 1]]) for p in (edges, against)])
+    assert roc_auc_score(np.arange(len(score)) < len(edges), score) > 0.8
+
 
 PEOPLE = 60  # owners of the library's edges
 
@@ -57,28 +89,19 @@ def bounded(made: Plan, graph: Graph, nodes: np.ndarray) -> np.ndarray:
 def test_owners_survive_cuts_and_repeated_records() -> None:
     ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
     layers = adjacency_of_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
-    graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
+    edges, rows = links.adjacency_of(np.sort(ends, axis=1), 5), sp.csr_array(np.eye(5, dtype=np.float32))
+    graph = plain_graph("t", edges, rows, np.zeros(5, int), 1, GraphProvenance("own", ""))
+    graph = dataclasses.replace(graph, edge_owners=layers)
     assert link_owners.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
     part = graph.induced(np.array([3, 2, 1]))
     assert link_owners.owners_of(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
 
 
-def graph_of(adjacency: sp.csr_array, layers: tuple[sp.csr_array, ...]) -> Graph:
-    from fedgraph.types import GraphProvenance, plain_graph
-
-    n = adjacency.shape[0]
-    graph = plain_graph(
-        "t", adjacency, sp.csr_array(np.eye(n, dtype=np.float32)), np.zeros(n, int), 1, GraphProvenance("own", "")
-    )
-    return dataclasses.replace(graph, edge_owners=layers)
-
-
-@pytest.mark.parametrize("clients", [1, 3])
-@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+@pytest.mark.parametrize(
+    ("clients", "viewer"), [(1, Viewer.CURATOR_TRUSTED), (3, Viewer.SERVER), (3, Viewer.SERVER_SECURE_AGGREGATION)]
+)
 def test_an_owner_moves_what_is_seen_by_at_most_what_is_priced(clients: int, viewer: Viewer, library: Graph) -> None:
     """At all clients together: μ² adds up over messages, changes add up inside a sum."""
-    if clients == 1:
-        viewer = Viewer.CURATOR_TRUSTED
     made = plan(library, 2.0, clients, viewer, unit="entity", limit=3, width=2)
     graph, release = owned(library, np.random.default_rng(3)), made.schedule.releases[0]
     assert made.guarantee.protection.relation is Relation.ENTITY_LINKS
@@ -117,9 +140,7 @@ def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> N
 
     def auc(epsilon: float, **settings: object) -> float:
         made = plan(graph, epsilon, 1, Viewer.CURATOR_TRUSTED, **settings)
-        engine, partition = SerialRuntime(), partition_of_one(graph, "one curator")
-        shared = engine.share(f"owners:{epsilon}:{settings}", partition)
-        out = rounds.run(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.RoundPrefixes())
+        out = train(made, partition_of_one(graph, "one curator"))
         positive, negative = (link_owners.scores(made, out.state, p) for p in (pairs, against))
         return links.measure_scores(positive, negative)["auc"]
 
