@@ -69,17 +69,12 @@ class NodeRiskCellFacts:
     """How often an attack was right about each node, over several runs (``attacks.base.named``)."""
 
     runs: int  # how many
-    nodes: int  # how many were attacked
     mean: float  # the mean share of runs in which it was right
     always_found: float  # the share of nodes about which it was right whenever it said anything
     always_by_luck: float  # the same with coins drawn anew
-    # groups of nodes as (least, largest, how many, mean share), by their degree
-    by_degree: tuple[tuple[float, float, float, float], ...]
-    by_rarity: tuple[tuple[float, float, float, float], ...]  # the same by how rare their label is
-    by_unlike: tuple[tuple[float, float, float, float], ...]  # the same by the share of neighbours with another label
     rank_degree: float  # Spearman's correlation of the risk with the degree
-    rank_rarity: float  # the same with the rarity
-    rank_unlike: float  # the same with the share of unlike neighbours
+    rank_rarity: float  # the same with how rare its label is
+    rank_unlike: float  # the same with the share of neighbours with another label
 
 
 @dataclass(frozen=True)
@@ -193,7 +188,6 @@ class GraphClassificationCellFacts(TaskFacts):
     majority: float = 0.0  # share of the larger class
     folds: tuple[int, int, int] = (0, 0, 0)  # training, validation and test graphs
     classifier: str = "SVM"  # ``SVM``, or what votes in its place
-    graph_epsilon: tuple[float, float, float] | None = None  # least, median and largest ε of a graph's release
     # the best accuracy that the release allows any classifier, sizes given and classes balanced
     bayes_balanced: float | None = None
     bayes_given_size: float | None = None  # the same, sizes included

@@ -75,7 +75,7 @@ def write_report(
         environment.seed == "secret",
     )  # fmt: skip
     if content.picture is not None:
-        store.write_atomically(out / "answer.png", content.picture.png)
+        store.write_atomically(out / "answer.png", content.picture.picture())
         _text(out / "answer.svg", content.picture.svg)
     _text(out / "report.html", page.render_report_page(content))
     for file, letter in page.render_letter_pages(content).items():

@@ -100,11 +100,10 @@ class PageContent:
         """Name of the file → which task and data, and what it says: one for the owner of each client."""
         found: dict[str, tuple[str, SectionLetter]] = {}
         taken: set[str] = set()
-        for of, section in self.parts:
-            for letter in section.letters:
-                name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
-                taken.add(name.casefold())
-                found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
+        for of, letter in ((of, letter) for of, section in self.parts for letter in section.letters):
+            name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
+            taken.add(name.casefold())
+            found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
         return found
 
 
@@ -131,15 +130,13 @@ def _cell(question: Question, budget: float, trust: Trust) -> _TableCell:
     row = question.at(budget, trust)
     if row is None:
         return _TableCell("—", words="no row keeps it")
-    said = []
-    top = question.ceiling
-    if top is not None:
-        if is_worse(row, top):
-            digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
-            lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
-            said.append(f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}")
-        else:
-            said.append("better than all that was run without privacy" if is_worse(top, row) else "no clear cost")
+    said, top = [], question.ceiling
+    if top is not None and is_worse(row, top):
+        digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
+        lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
+        said = [f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}"]
+    elif top is not None:
+        said = ["better than all that was run without privacy" if is_worse(top, row) else "no clear cost"]
     if rare := answer.find_rare(row, top):  # rows are compared by AUROC, in which half of a rare class is a small step
         said = [rare]
     less = question.within(budget, trust)
@@ -209,7 +206,7 @@ def render_report_page(content: PageContent) -> str:
         c=content, answer=answer, begin=phrases.begin, number=phrases.rounded, upper=phrases.upper, lower=phrases.lower,
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
-        still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
+        still="" if content.picture is None else _embed(content.picture), lines=table_lines, commands=commands(content),
         conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
@@ -217,20 +214,17 @@ def render_report_page(content: PageContent) -> str:
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
-        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
-        specs=lambda: _embed_json({"look": look, "specs": specs}),
+        style=Markup(phrases.asset("templates/page.css")), script=Markup(phrases.asset("templates/page.js")),
+        vega=Markup(charts.scripts()),
+        specs=lambda: json.dumps({"look": look, "specs": specs}, ensure_ascii=False, separators=(",", ":")),
     )  # fmt: skip
     # HTML needs none of these
     head, scripts, tail = text.partition("<script")
     return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", head) + scripts + tail
 
 
-def _embed_json(value: object) -> Markup:
-    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
-
-
-def _embed(picture: bytes) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
+def _embed(figure: charts.Figure) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(figure.picture(small=True)).decode()
 
 
 def method(name: str) -> tuple[str, str]:
@@ -261,7 +255,3 @@ def _file(title: str, taken: Collection[str]) -> str:
         number += 1
         name = f"{short}-{number}"
     return name
-
-
-def _markup(name: str) -> Markup:
-    return Markup(phrases.asset(f"templates/{name}"))

@@ -11,11 +11,10 @@ per_client(table)            what single clients reach, where owners are compare
 from __future__ import annotations
 
 import ast
-import io
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +37,6 @@ from fedgraph.privacy import Trust
 from fedgraph.report import chance, phrases
 from fedgraph.types import in_words_of
 
-RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a number is also in ``_NUMBERS``
     "row", "task", "dataset", "source", "one", "question", "method", "variant", "name", "title", "trust", "world",
     "viewer", "unit", "relation", "assumptions", "epsilon", "delta", "calibrated_by", "epsilon_published",
@@ -46,12 +44,12 @@ COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a
     "clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "status", "private",
     "raw", "notes", "seconds", "chosen", "epsilon_trial", "facts", "ledger", "record",
 )  # fmt: skip
-_INSIDE = ("facts", "ledger", "record")  # JSON that programs read
 _NUMBERS = (
     "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "value", "chance",
     "seconds", "epsilon_trial", "tested", "clients", "cut_edges",
 )  # fmt: skip
-_COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
+_TYPED = {**dict.fromkeys(_NUMBERS, "float64"), **dict.fromkeys(("rounds", "train_nodes", "seed"), "int64")}
+_LISTS = ("assumptions", "notes")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
 METRICS = phrases.texts()["metrics"]  # what rows are compared by; the first that a row has
 _RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
@@ -79,37 +77,29 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
     for one in results:
         if not one.failed:
             rows.setdefault(one.row, []).append(one)
-    compared = dict(zip(rows, _metrics(list(rows.values())), strict=True))
+    compared = _metrics(rows)
     measured = {row: attack.epsilon() for row, cells in rows.items() if (attack := _canaries(cells)) is not None}
     lines = []
     for one in results:
         cells, metric, held = rows.get(one.row), compared.get(one.row), one.protection
-        of_graphs = one.facts.kind.startswith("graph")
-        told: dict[str, object] = {
-            "row": names[one.row],
-            "source": sources.get(one.dataset, "none"),
-            "question": " · ".join(filter(None, (one.task, *_asked(cells[0], metric), held.unit.value if held else "")))
-            if cells and metric
-            else None,
-            "name": _short_of(one.method, one.variant),
-            "title": title_of(one.method),
-            "trust": _trust(one).value if cells else one.world.trust.value,
+        asked = (one.task, *_asked(cells[0], metric), held.unit.value if held else "") if cells and metric else ()
+        of_graphs, source = one.facts.kind.startswith("graph"), sources.get(one.dataset, "none")
+        lines.append(result.to_line(one) | {
+            "row": names[one.row], "source": source, "question": " · ".join(filter(None, asked)) or None,
+            "name": _short_of(one), "title": title_of(one.method), "trust": (_trust(one) if cells else one.world.trust).value,
             "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
-            "metric": metric,
-            "value": one.metrics.get(metric or "", math.nan),
-            "tested": (_tested(cells) or None if of_graphs else one.facts.tested) if cells else None,
+            "metric": metric, "value": one.metrics.get(metric or "", math.nan),
             "chance": chance.of_guessing(metric, one.metrics),
-        }
-        lines.append(result.to_line(one) | told)
+            "tested": None if not cells else (_tested(cells) or None) if of_graphs else one.facts.tested,
+        })  # fmt: skip
     return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
-    metrics = sorted(_metrics_in(table))
-    table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
-    table = table.astype(dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "int64"))
-    texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_NUMBERS, *_COUNTS, *_LISTS, *_WHETHER)}
+    metrics, at = sorted(_metrics_in(table)), COLUMNS.index("clients")
+    table = table[[*COLUMNS[:at], *metrics, *COLUMNS[at:]]].astype(_TYPED | dict.fromkeys(metrics, "float64"))
+    texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_TYPED, *_LISTS, "private", "raw")}
     return table.assign(**{name: column.where(column.notna(), None) for name, column in texts.items()})
 
 
@@ -156,25 +146,20 @@ def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
 
     Each is written whole or not at all. ended: whether no cell is missing.
     """
-    text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
-    store.write_atomically(folder / RESULTS_TEXT, to_text(text).encode())
+    counts = table.astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
+    text = to_text(counts.drop(columns=["facts", "ledger", "record"]))  # JSON that programs read
+    store.write_atomically(folder / "results.csv", text.encode())
     if len(clients := per_client(table)):
-        store.write_atomically(folder / CLIENTS_TEXT, to_text(clients).encode())
+        store.write_atomically(folder / "clients.csv", to_text(clients).encode())
     if ended:
-        store.write_atomically(folder / store.RESULTS_FILE, to_parquet(table))
+        whole = table.to_parquet(index=False, compression="zstd", write_page_checksum=True)
+        store.write_atomically(folder / store.RESULTS_FILE, whole)
 
 
 def to_text(table: pd.DataFrame) -> str:
     """A table as CSV: of cells, of rows or of clients. Several sentences in one cell stand with semicolons between them."""
     joined = {name: table[name].map("; ".join) for name in _LISTS if name in table}
     return str(table.assign(**joined).to_csv(index=False, lineterminator="\n"))
-
-
-def to_parquet(table: pd.DataFrame) -> bytes:
-    """The table as a file whose pages have checksums."""
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
 
 
 def read(file: Path) -> pd.DataFrame:
@@ -208,30 +193,27 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
         repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
         ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
-    whole = finished(table)
+    whole = finished(table).assign(status=lambda done: done["status"].where(done["status"] != "ok"))
     groups, metrics = whole.groupby("row", sort=False), _metrics_in(table)
-    found = groups[list(_SAME[1:])].first()
-    value = groups["value"]
-    found["mean"] = value.mean().where(value.count() == groups.size())
-    found["deviation"] = value.std(ddof=1)
-    found["seeds"] = groups.size()
-    largest = ["epsilon_published", "epsilon_provable", "epsilon_measured"]
-    found[largest] = groups[largest].max()
-    first = ["metric", "theorem", "paths", "chosen", "epsilon_trial"]
-    found[first] = groups[first].first()
-    found[["chance", "seconds", *metrics]] = groups[["chance", "seconds", *metrics]].mean()
-    found["tested"] = groups["tested"].min()
-    kept = ["clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "private", "raw"]
-    found[kept] = groups[kept].first()
-    found["status"] = whole["status"].where(whole["status"] != "ok").groupby(whole["row"], sort=False).first()
-    found["status"] = found["status"].fillna("ok")
-    return found.reset_index()
+
+    def of(how: str, *names: str) -> dict[str, tuple[str, str]]:
+        return {name: (name, how) for name in names}
+
+    promised = ("clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "private", "raw")
+    found = groups.agg(
+        **of("first", *_SAME[1:]), mean=("value", "mean"), deviation=("value", "std"), seeds=("value", "size"),
+        **of("max", "epsilon_published", "epsilon_provable", "epsilon_measured"),
+        **of("first", "metric", "theorem", "paths", "chosen", "epsilon_trial"), **of("mean", "chance", "seconds", *metrics),
+        **of("min", "tested"), **of("first", *promised, "status"),
+    )  # fmt: skip
+    found["mean"] = found["mean"].where(groups["value"].count() == found["seeds"])
+    return found.fillna({"status": "ok"}).reset_index()
 
 
 # ---- names of rows ---------------------------------------------------------------------------------------------------
-def _short_of(method: str, variant: str) -> str:
+def _short_of(row: Cell) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
-    return method if variant in _PLAIN else variant
+    return row.method if row.variant in _PLAIN else row.variant
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
@@ -240,24 +222,22 @@ def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
     No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
     where another row would be called the same.
     """
-    names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
-    reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
+    names = {}
+    for row in dict.fromkeys(cell.row for cell in cells):
+        epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
+        reading = " as published" if row.calibrated_by == "published" else ""
+        names[row] = f"{_short_of(row)}, {row.world.words}, ε={epsilon}{reading}"
+    reads = ["method", "task", "dataset"]
     while len(set(map(plain_name, names.values()))) < len(names):
         read = reads.pop(0) if reads else None
         groups: dict[tuple[str, ...], list[Cell]] = {}
         for row, name in names.items():
             groups.setdefault(plain_name(name), []).append(row)
         for same in groups.values():
-            more = range(1, len(same) + 1) if read is None else [read(row) for row in same]
+            more = range(1, len(same) + 1) if read is None else [vars(row)[read] for row in same]
             if len(set(more)) > 1:
                 names |= {row: f"{names[row]} · {told}" for row, told in zip(same, more, strict=True)}
     return names
-
-
-def _name(row: Cell) -> str:
-    reading = " as published" if row.calibrated_by == "published" else ""
-    epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
-    return f"{_short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
 
 
 def plain_name(name: str) -> tuple[str, ...]:
@@ -287,15 +267,12 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     def holds(own: tuple[str, ...], word: str) -> bool:
         return word in own if word.startswith("e=") else any(word in one for one in own)
 
-    tests: tuple[Callable[[str], bool], ...] = (
-        lambda name: plain[name] == wanted,
-        lambda name: set(wanted) <= set(plain[name]),
-        lambda name: set(wanted) <= set(words[name]),
-        lambda name: all(holds(words[name], word) for word in wanted),
+    found = (
+        [name for name in names if wanted and plain[name] == wanted]
+        or [name for name in names if wanted and set(wanted) <= set(plain[name])]
+        or [name for name in names if wanted and set(wanted) <= set(words[name])]
+        or [name for name in names if wanted and all(holds(words[name], word) for word in wanted)]
     )
-    found: list[str] = []
-    for fits in tests:
-        found = found or [name for name in names if wanted and fits(name)]
     if len(found) == 1:
         return found[0]
     many = f"{len(found)} rows" if found else "no row"
@@ -446,20 +423,20 @@ def answering(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(scored(line, line.metric, of_sizes=sizes[line.asked]) if line.asked in sizes else line for line in every)
 
 
-def _metrics(rows: Sequence[Sequence[Result]]) -> list[str | None]:
+def _metrics(rows: Mapping[Cell, Sequence[Result]]) -> dict[Cell, str | None]:
     """By which metric each row is compared; None where it has none: all rows of one task on one data set by the first of
     ``METRICS`` that each has; of graphs that are clustered by how well their classes are found."""
-    own = [{name for e in cells for name in e.metrics} & METRICS.keys() for cells in rows]
-    beside: dict[tuple[str, str], list[set[str]]] = {}
-    for (head, *_), has in zip(rows, own, strict=True):
-        beside.setdefault((head.task, head.dataset), []).extend([has] if has else [])
-
-    def first(head: Result, has: set[str]) -> str | None:
-        shared = set[str].intersection(*beside[head.task, head.dataset]) if has else has
-        found = next((name for name in METRICS if name in (shared or has)), None)
-        return "ari" if head.facts.kind == "graph_clustering" and "ari" in has else found
-
-    return [first(cells[0], has) for cells, has in zip(rows, own, strict=True)]
+    own = {row: {name for e in cells for name in e.metrics} & METRICS.keys() for row, cells in rows.items()}
+    shared: dict[tuple[str, str], set[str]] = {}
+    for row, has in own.items():
+        if has:
+            shared[row.task, row.dataset] = has & shared.get((row.task, row.dataset), has)
+    found = {}
+    for row, has in own.items():
+        able = (has and shared[row.task, row.dataset]) or has
+        by_classes = "ari" in has and rows[row][0].facts.kind == "graph_clustering"
+        found[row] = "ari" if by_classes else next((name for name in METRICS if name in able), None)
+    return found
 
 
 def _asked(head: Result, metric: str | None) -> tuple[str, ...]:
@@ -523,15 +500,10 @@ def mean_of(line: Line, metric: str) -> float:
     return statistics.fmean(found) if found else math.nan
 
 
-def _deviation_of(line: Line, metric: str) -> float:
-    """Sample standard deviation over seeds; 0 of one."""
-    found = values(line, metric)
-    return statistics.stdev(found) if len(found) > 1 else 0.0
-
-
 def format_row_mean(line: Line, metric: str) -> str:
     """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
-    found, deviation = values(line, metric), _deviation_of(line, metric)
+    found = values(line, metric)
+    deviation = statistics.stdev(found) if len(found) > 1 else 0.0
     digits = 4 if 0 < deviation < 0.0005 else 3
     spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
     return f"{round(mean_of(line, metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

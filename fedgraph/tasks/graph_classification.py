@@ -502,10 +502,9 @@ def _bound(
     if not np.isfinite(epsilons).all():
         return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
     balanced = float(np.mean([operating_points.best_accuracy(float(e)) for e in epsilons]))
     given = operating_points.best_accuracy_given(sizes, collection.labels, epsilons)
-    return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
+    return replace(facts, bayes_balanced=balanced, bayes_given_size=given)
 
 
 def _judge(

@@ -52,7 +52,6 @@ FACTS = st.one_of(
         solver=st.builds(
             solver_facts.SolverFacts,
             solved=st.builds(solver_facts.GromovPairFacts),
-            minima=st.builds(solver_facts.SolverMinima),
         ),
     ),
     st.sampled_from([record() for record in CELL_FACTS_RECORDS.values()]),

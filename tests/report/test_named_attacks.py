@@ -70,8 +70,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 def test_who_is_at_risk_is_a_distribution() -> None:
     risk = NodeRiskCellFacts(
-        runs=3, nodes=10, mean=0.66, always_found=0.4, always_by_luck=0.125,
-        by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
+        runs=3, mean=0.66, always_found=0.4, always_by_luck=0.125,
         rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,
     )  # fmt: skip
     said = attack_bounds.section([row(verdict(60), risk=risk)]).sentences[-1]

@@ -184,8 +184,8 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
 def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
     found = participation.read(of(entries()))
     found.tested["a"] = tested
-    assert participation._alike(found, "a", 1.0 - 1 / tested, 1.0)
-    assert participation._alike(found, "a", 1 / tested, 0.0)
+    assert found.alike("a", 1.0 - 1 / tested, 1.0)
+    assert found.alike("a", 1 / tested, 0.0)
     assert found.chance("a", 1.0) <= 1.0
 
 
@@ -238,9 +238,9 @@ def test_what_is_not_private_wins_nothing() -> None:
 def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None:
     """Randomised response is ε-DP, and the best guess from it is right with probability e^ε / (1 + e^ε): the bound is tight."""
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert participation._right_at_most(epsilon, 0.0) == pytest.approx(right)
-    assert participation._right_at_most(epsilon, 0.01) > right
-    assert participation._right_at_most(math.inf, 0.0) == 1.0
+    assert participation.right_at_most(epsilon, 0.0) == pytest.approx(right)
+    assert participation.right_at_most(epsilon, 0.01) > right
+    assert participation.right_at_most(math.inf, 0.0) == 1.0
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:
