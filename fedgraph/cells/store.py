@@ -50,14 +50,11 @@ class CellStore:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
-        if not self._file(cell, STORED_CELL_ENDING).exists():
-            return False
         try:
-            self.load(cell)
+            return self.written(cell) and bool(self.load(cell))
         except DataError as error:
             self.damaged.append(str(error))
             return False
-        return True
 
     def written(self, cell: Cell) -> bool:
         """Whether there is a file of it, damaged or not."""
@@ -66,7 +63,7 @@ class CellStore:
     def failure(self, cell: Cell) -> Result | None:
         """Why the cell failed; None where it is there or was not tried."""
         file = self._file(cell, _FAILED)
-        if self._file(cell, STORED_CELL_ENDING).exists() or not file.exists():
+        if self.written(cell) or not file.exists():
             return None
         return result.from_line(json.loads(file.read_text(encoding="utf-8")))
 
@@ -100,11 +97,8 @@ class CellStore:
             text = result.read_file(file)
             if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
-            artefacts: dict[str, np.ndarray] = {}
-            if self._file(cell, _ARTEFACTS).exists():
-                with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
-                    artefacts = dict(data)
-            return result.from_line(text, artefacts)
+            artefacts = self._file(cell, _ARTEFACTS)
+            return result.from_line(text, _arrays(artefacts) if artefacts.exists() else {})
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
 
@@ -141,8 +135,7 @@ class CellPairStore:
         found = []
         for file in self._files(name):
             try:
-                with np.load(file, allow_pickle=False) as data:
-                    found.append(dict(data))
+                found.append(_arrays(file))
             except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
                 file.unlink()  # damaged: its pairs are solved again
         return found
@@ -154,19 +147,20 @@ class CellPairStore:
             columns: Column → array; all of one length. ``pairs`` names the pairs of this part, int [n, 2].
         """
         with self._locked():
-            number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
+            numbers = [int(file.name.split(".")[1]) for file in self.folder.glob(f"{name}.*.npz")]
+            number = 1 + max(numbers, default=-1)
             write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
         """Join the parts of a table into one file; it, as seen from the run's folder."""
+        whole = self.folder / f"{name}.npz"
         with self._locked():
             parts = self._files(name)
-            if parts != [self._whole(name)] and (found := self._load(name)):
+            if parts != [whole] and (found := self._load(name)):
                 joined = {k: np.concatenate([part[k] for part in found]) for k in found[0]}
-                write_atomically(self._whole(name), _compressed(_in_order(joined)))
-                for file in parts:
-                    if file != self._whole(name):
-                        file.unlink(missing_ok=True)
+                write_atomically(whole, _compressed(_in_order(joined)))
+                for file in set(parts) - {whole}:
+                    file.unlink(missing_ok=True)
         return f"pairs/{name}.npz"
 
     @contextlib.contextmanager
@@ -180,12 +174,14 @@ class CellPairStore:
         finally:
             os.close(held)
 
-    def _whole(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
-
     def _files(self, name: str) -> list[Path]:
         numbered = sorted(self.folder.glob(f"{name}.*.npz"), key=lambda f: int(f.name.split(".")[1]))
-        return [f for f in (self._whole(name), *numbered) if f.exists()]
+        return [f for f in (self.folder / f"{name}.npz", *numbered) if f.exists()]
+
+
+def _arrays(file: Path) -> dict[str, np.ndarray]:
+    with np.load(file, allow_pickle=False) as data:
+        return dict(data)
 
 
 def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -279,12 +275,14 @@ def folder_for(given: Path | None, name: str) -> Iterator[Path]:
     folder, number = above / began, 1
     try:
         above.mkdir(exist_ok=True)
-        while not _made(folder):
+        while True:
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                break
             number += 1
             folder = above / f"{began}-{number}"
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+        raise _not_writable(folder, error) from None
     try:
         yield folder
     finally:
@@ -293,13 +291,9 @@ def folder_for(given: Path | None, name: str) -> Iterator[Path]:
                 made.rmdir()
 
 
-def _made(folder: Path) -> bool:
-    """Whether the folder is new, and was made."""
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        return False
-    return True
+def _not_writable(folder: Path, error: OSError) -> FedgraphError:
+    why = error.strerror or str(error)
+    return FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written")
 
 
 def require_folder(folder: Path, resume: bool) -> None:
@@ -344,8 +338,7 @@ def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool
     try:
         (folder / "cells").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+        raise _not_writable(folder, error) from None
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, f"{key} {digest}".encode())
     (folder / RESULTS_FILE).unlink(missing_ok=True)  # from now on the cells are what there is

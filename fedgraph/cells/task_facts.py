@@ -53,7 +53,6 @@ class NamedAttackCellFacts:
     auc: float  # area under the ROC curve, 0 … 1
     advantage: float  # the largest difference of true and false positive rate
     tpr: tuple[float, ...]  # the true positive rate at each of ``audit.operating_points.LOW_OPERATING_RATES``
-    relation: str | None  # of the two versions that are told apart; None where the truth is no coin
     epsilon: float | None  # the lower bound on ε; None where no theorem gives one
     comparable: bool  # whether ``epsilon`` can be held against the provable ε of the row
     why: str  # why not, where it cannot
@@ -185,7 +184,6 @@ class GraphClassificationCellFacts(TaskFacts):
     kind: str = "graph_classification"
     graphs: int = 0  # how many the collection has
     mean_nodes: float = 0.0  # of a graph
-    majority: float = 0.0  # share of the larger class
     folds: tuple[int, int, int] = (0, 0, 0)  # training, validation and test graphs
     classifier: str = "SVM"  # ``SVM``, or what votes in its place
     # the best accuracy that the release allows any classifier, sizes given and classes balanced

@@ -24,6 +24,21 @@ from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
+_NAMES = {  # of data sets, as they write them
+    "citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed", "cora_ml": "Cora-ML", "cs": "MS Academic", "physics": "Physics",
+    "dblp": "DBLP", "library": "the shipped graph", "proteins": "PROTEINS", "mutag": "MUTAG", "imdb-binary": "IMDB-BINARY",
+}  # fmt: skip
+_SHORT = {"average_precision_positive": "average precision", "accuracy": "test accuracy", "auc": "AUC", "ari": "ARI"}
+_CLASSIFY = {  # by protocol
+    "": "classify whole graphs", "inductive": "classify nodes",
+    "inductive-edges": "classify nodes of a public graph, learnt where edges are private",
+    "transductive": "classify the unlabelled nodes of one graph",
+    "asking": "classify nodes that are private, too (each asks with its own features and edges)",
+}  # fmt: skip
+_USUAL = (  # how conditions begin that nearly every row has; the others are named first
+    "the number of training nodes", "hyper-parameters were chosen without", "which node ids are used for training",
+    "the number of nodes of every client's graph", "the cost of searching hyper-parameters", "which features there are",
+)  # fmt: skip
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -188,9 +203,8 @@ class Question:
         if len(alike) < 2:
             return words
         _, metric, _, split, public = self.head.asked
-        names = phrases.texts()["short_metrics"]
         scope = f"{split} split" if split else "no split"
-        beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
+        beside = (f"by {_SHORT.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
         differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
         return ", ".join([words, *(said for said, told in zip(beside, differ, strict=True) if told)])
 
@@ -198,7 +212,7 @@ class Question:
     def data(self) -> str:
         """The data set's own name."""
         family, _, own = self.head.dataset.rpartition("/")
-        return phrases.texts()["data"].get(own, own if family in ("", "own") else self.head.dataset)
+        return _NAMES.get(own, own if family in ("", "own") else self.head.dataset)
 
     @property
     def title(self) -> str:
@@ -270,7 +284,7 @@ def _word_task(row: Line, every: Sequence[Line]) -> str:
     alike = [r.asked for r in every if r.asked[1] == metric]
     of_graphs = "classify whole graphs" if row.kind.startswith("graph") or row.one == "graph" else ""
     words = {"ari": "find the classes of whole graphs", "auc": "say which nodes will be linked"}.get(metric, of_graphs)
-    words = words or phrases.texts()["classify"].get(protocol, f"classify with the {protocol} protocol")
+    words = words or _CLASSIFY.get(protocol, f"classify with the {protocol} protocol")
     if protocol == "inductive" and len({a[4] for a in alike}) > 1:
         words += _say("public_words", public)
     return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
@@ -320,7 +334,7 @@ def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
         "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
-        "mean": format_mean, "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of,
+        "mean": format_mean, "metrics": table.METRICS, "say": in_words_of,
         "number": phrases.rounded, "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most,
         "weak": is_weak, "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip
@@ -357,7 +371,7 @@ def sure_at_most(epsilon: float) -> str:
 def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
-    common = tuple(in_words_of(pick.one, begin) for begin in phrases.texts()["usual"].values())
+    common = tuple(in_words_of(pick.one, begin) for begin in _USUAL)
     return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 

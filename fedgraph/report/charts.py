@@ -38,7 +38,7 @@ _LONGEST, _NARROW = 250, 310  # pixels: of a horizontal's label; of a panel belo
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100", "auc": "AUC of hidden edges", "auroc": "AUROC of the rare class",
-    "ari": "adjusted Rand index",
+    "ari": "adjusted Rand index", "average_precision_positive": "average precision",
 }  # fmt: skip
 _LOOKS = {  # of a level of trust: colour and symbol, the same in every figure
     "curator": ("#1f6fb2", "circle"), "sums": ("#d9690b", "square"), "own-client": ("#2b8a3e", "triangle-up"),
@@ -199,7 +199,7 @@ class Point:
 
 def name_scale(row: Line) -> str:
     """What the numbers of a picture or of a table are, of rows like this."""
-    return in_words_of(row.one, _AXES.get(row.metric) or phrases.texts()["short_metrics"].get(row.metric, "score"))
+    return in_words_of(row.one, _AXES.get(row.metric, "score"))
 
 
 def draw_lines(

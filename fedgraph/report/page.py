@@ -29,6 +29,8 @@ from fedgraph.report.table import Line, answering
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_SEED = "nobody knows the seed, which this page prints and all noise follows from (for real people write seed: secret)"
+_FLOATS = "nobody attacks how floating-point noise is drawn (Mironov 2012)"
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 
 
@@ -174,10 +176,10 @@ def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
     if question.pick is None:
         return ()
-    row, always = question.pick.row, phrases.texts()["held_if"]
+    row = question.pick.row
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
-    seed = () if content.secret else (always["seed"],)
-    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), always["floats"])))
+    seed = () if content.secret else (_SEED,)
+    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), _FLOATS)))
 
 
 def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
@@ -207,13 +209,13 @@ def render_report_page(content: PageContent) -> str:
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture), lines=table_lines, commands=commands(content),
-        conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
+        conditions=conditions, edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         attacks=attack_bounds.section(content.every),
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
-        whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
+        whole=describe_graph, size=describe_graph_size,
         style=Markup(phrases.asset("templates/page.css")), script=Markup(phrases.asset("templates/page.js")),
         vega=Markup(charts.scripts()),
         specs=lambda: json.dumps({"look": look, "specs": specs}, ensure_ascii=False, separators=(",", ":")),

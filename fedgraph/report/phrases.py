@@ -1,29 +1,17 @@
-"""The texts of a report, which stand in ``templates/phrases.yaml``, and how numbers are written in them."""
+"""The texts of a report, which stand in ``templates``, and how numbers are written in them."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
 import jinja2
-import yaml
 
 
 def asset(name: str) -> str:
     """The text of a file that comes with the report."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def texts() -> Mapping[str, Mapping[str, str]]:
-    """Part → name → text."""
-    return dict(yaml.safe_load(asset("templates/phrases.yaml")))
-
-
-def fill(part: str, name: str, /, **values: object) -> str:
-    """One text. values: of the names in braces that stand in it."""
-    return texts()[part][name].format(**values)
 
 
 @cache

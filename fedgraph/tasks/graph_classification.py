@@ -483,7 +483,6 @@ def _facts(params: Params, context: CellContext, dealt: _Dealt, split: ClassifyS
         clients=dealt_to.num_clients, partition=dealt_to.description, natural=dealt_to.natural, cut_edges=0, folds=parts,
         graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()),
         least_class=measures.least_class(collection.labels),
-        majority=float(np.bincount(collection.labels).max() / sizes.size),
         classifier="SVM" if params.only_nearest is None else f"k-NN, k = {params.neighbours[0]}",
     )  # fmt: skip
 
