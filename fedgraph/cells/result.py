@@ -108,9 +108,9 @@ class Result(Cell):
 
 
 @cache
-def _reader(kind: type) -> TypeAdapter[Any]:
-    """What reads a record: made once, since that takes longer than reading a cell."""
-    return TypeAdapter(kind)
+def _reader(kind: str = "") -> TypeAdapter[Any]:
+    """What reads a result, or facts of a kind: made once, since that takes longer than reading a cell."""
+    return TypeAdapter(CELL_FACTS_RECORDS[kind] if kind else Result)
 
 
 _NAMING = ("task", "dataset", "method", "variant", "epsilon", "calibrated_by", "seed")
@@ -119,11 +119,8 @@ _OF_FACTS = ("one", "clients", "cut_edges", "public", "protocol", "split", "part
 
 
 def to_line(result: Result) -> dict[str, object]:
-    """The result as one line of a table: column → number, text, list of texts, or JSON as text.
-
-    Returns:
-        Every field, so that ``from_line`` gives the same result but for its artefacts; each metric is a column of its name.
-    """
+    """The result as one line of a table: column → number, text, list of texts, or JSON as text. Each metric is a column of its
+    name, and ``from_line`` gives the same result but for its artefacts."""
     held, facts = result.protection, result.facts
     choice = facts.choice if isinstance(facts, NodeClassificationCellFacts) else None
     line: dict[str, object] = {name: vars(result)[name] for name in (*_NAMING, *_PRICES, "theorem", "seconds")}
@@ -147,11 +144,8 @@ def to_line(result: Result) -> dict[str, object]:
 
 
 def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
-    """The result that ``to_line`` wrote, of a table or of a cell's file; what is missing in it is None or NaN.
-
-    Raises:
-        KeyError, ValueError: A column is missing, a value is of another type, or an accuracy is no share.
-    """
+    """The result that ``to_line`` wrote, of a table or of a cell's file; what is missing in it is None or NaN. ``KeyError`` or
+    ``ValueError`` where a column is missing, a value is of another type, or an accuracy is no share."""
     record, status = json.loads(line["record"]), str(line["status"])
     own = {name: f"{name}_" if name in _own_columns() else name for name in record["metrics"]}
     held = record["protection"] and privacy.Protection.from_dict(record["protection"])
@@ -159,14 +153,14 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
     facts = json.loads(line["facts"])
     if facts.get("kind") not in CELL_FACTS_RECORDS:
         raise ValueError("no result of a cell")
-    read: Result = _reader(Result).validate_python(
+    read: Result = _reader().validate_python(
         {name: line[name] for name in (*_NAMING, "theorem", "notes")}
         | {**known, "epsilon_provable": line["epsilon_provable"], "epsilon_measured": record["measured"]}
         | {
             "metrics": {name: line[column] for name, column in own.items()},
             "paths": json.loads(line["paths"]),
             "world": federation.World.from_dict(record["world"]),
-            "facts": _reader(CELL_FACTS_RECORDS[facts["kind"]]).validate_python(facts),
+            "facts": _reader(facts["kind"]).validate_python(facts),
             "protection": held,
             "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
             "failed": status.removeprefix(FAILED) if status.startswith(FAILED) else "",
@@ -190,11 +184,7 @@ def _own_columns() -> frozenset[str]:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    """The JSON object in a cell's file, which is compressed by gzip.
-
-    Raises:
-        OSError, EOFError, zlib.error, ValueError: The file is not there, damaged, or holds no JSON object.
-    """
+    """The JSON object in a cell's file, which is compressed by gzip; ``ValueError`` where it holds none."""
     content = json.loads(gzip.decompress(file.read_bytes()))
     if not isinstance(content, dict):
         raise ValueError("no JSON object")

@@ -71,9 +71,6 @@ class CellStore:
         """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
 
         A cell that failed stays missing, so ``--resume`` tries it again; only why it failed is noted.
-
-        Raises:
-            OSError: A file cannot be written; the cell does not exist then.
         """
         text = json.loads(json.dumps(result.to_line(found), default=np.generic.item))
         if found.failed:
@@ -87,11 +84,7 @@ class CellStore:
         self._file(found, _FAILED).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> Result:
-        """The finished cell; floats are floats again, ∞ included.
-
-        Raises:
-            DataError: The files are not as they were written.
-        """
+        """The finished cell; ``DataError`` where its files are not as they were written."""
         file = self._file(cell, STORED_CELL_ENDING)
         try:
             text = result.read_file(file)
@@ -141,11 +134,7 @@ class CellPairStore:
         return found
 
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
-        """Write one more part of a table.
-
-        Args:
-            columns: Column → array; all of one length. ``pairs`` names the pairs of this part, int [n, 2].
-        """
+        """Write one more part of a table: columns of one length, of which ``pairs``, int [n, 2], names the pairs."""
         with self._locked():
             numbers = [int(file.name.split(".")[1]) for file in self.folder.glob(f"{name}.*.npz")]
             number = 1 + max(numbers, default=-1)
@@ -194,8 +183,7 @@ def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same table sorted by its pairs, each once; they are kept as two columns of small integers: the file is a third
-    smaller."""
+    """The table sorted by its pairs, each once, as two columns of small integers: the file is a third smaller."""
     pairs = columns["pairs"]
     order = np.unique(pairs, axis=0, return_index=True)[1]
     least = np.min_scalar_type(int(pairs.max(initial=0)))
@@ -203,11 +191,7 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write all of a file, or leave it as it was.
-
-    Raises:
-        OSError: It cannot be written; ``filename`` says which.
-    """
+    """Write all of a file, or leave it as it was; ``filename`` of an ``OSError`` says which cannot be written."""
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:
@@ -228,9 +212,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
 
     A file system without locks is written to all the same.
-
-    Raises:
-        ScenarioError: Another run is at work there.
     """
     with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
         try:
@@ -260,14 +241,8 @@ def is_locked(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def folder_for(given: Path | None, name: str) -> Iterator[Path]:
-    """The folder of a run: the given one, or a new ``runs/name-YYYYmmdd-HHMMSS``.
-
-    A new one is made here and now, with ``-2``, ``-3`` … at its end where that is taken, so that of two runs that begin in one
-    second each has its own. At the end of the ``with`` it goes again if nothing was written into it.
-
-    Raises:
-        FedgraphError: The folder cannot be made.
-    """
+    """The folder of a run: the given one, or a new ``runs/name-YYYYmmdd-HHMMSS``, with ``-2``, ``-3`` … at its end where that
+    is taken. At the end of the ``with`` a new one goes again if nothing was written into it."""
     if given is not None:
         yield given
         return
@@ -297,11 +272,7 @@ def _not_writable(folder: Path, error: OSError) -> FedgraphError:
 
 
 def require_folder(folder: Path, resume: bool) -> None:
-    """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
-
-    Raises:
-        ScenarioError: With the option that is to be changed.
-    """
+    """Refuse a folder in which a run cannot begin, or where there is nothing to resume; no data are read."""
     mark = folder / "cells" / STORE_MARK
     if folder.exists() and not folder.is_dir():
         option = "--resume" if resume else "--out"
@@ -316,16 +287,8 @@ def require_folder(folder: Path, resume: bool) -> None:
 def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make a folder this scenario's, or check that it is.
 
-    The mark is a keyed digest (HMAC-SHA-256), and its random key lies beside it: a digest that is shown without the folder says
-    nothing of the data, whoever guesses them.
-
-    Args:
-        scenario_text: The resolved scenario, which is written there.
-        comparable: What decides the numbers: the scenario but for the runtime, and a digest of the data.
-
-    Raises:
-        ScenarioError: Another run is there, or none that could go on.
-        FedgraphError: The folder cannot be written.
+    The mark is a keyed digest (HMAC-SHA-256) of ``comparable``, which decides the numbers (the scenario but for the runtime,
+    and the data). Its random key lies beside it: shown without the folder it says nothing of the data, whoever guesses them.
     """
     require_folder(folder, resume)
     mark = folder / "cells" / STORE_MARK

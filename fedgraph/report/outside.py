@@ -89,10 +89,7 @@ def explain_withheld(entry: Result) -> str:
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
-    """The privacy sheet of one row, which may be handed out.
-
-    Args:
-        name: Of the row; None: the only private one, or the answer where the accuracies that it is chosen by may leave.
+    """The privacy sheet of one row, which may be handed out; None: the only private row, or the answer.
 
     Raises:
         DataError: No row has the name, or none was named and which is the best is known from exact accuracies only; or the row
@@ -117,17 +114,9 @@ def _signed(seen: SavedRun) -> list[table.Line]:
 
 
 def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str, object]]) -> Path:
-    """Write ``outside`` anew into the run's folder.
+    """Write ``outside`` anew into the run's folder: the folder.
 
-    Args:
-        resolved: The scenario with its defaults, YAML.
-        plans: Row → its plan, JSON-ready.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: A file cannot be written.
+    resolved: The scenario with its defaults, YAML. plans: Row → its plan, JSON-ready.
     """
     seen, out = see_from_outside(run), run.folder / OUTSIDE
     if out.exists():
@@ -172,7 +161,7 @@ def _results(seen: SavedRun) -> str:
             "assumptions": "" if entry.protection is None else " ".join(a.value for a in entry.protection.assumptions),
             "paths": " ".join(f"{path}={price:.6g}" for path, price in entry.paths.items()), "calibrated_by": entry.noise_for,
         }  # fmt: skip
-        found: dict[str | None, float | None] = {**entry.metrics} or {None: None}
+        found: Mapping[Any, float | None] = entry.metrics or {None: None}
         lines += [told | {"metric": name, "value": value} for name, value in found.items()]
     counts = dict.fromkeys(("clients", "seed"), "Int64")
     return pd.DataFrame(lines, columns=_COLUMNS).astype(counts).to_csv(index=False, lineterminator="\n")

@@ -37,11 +37,7 @@ def begin(words: str) -> str:
 
 
 def rounded(value: float | None, digits: int = 3) -> str:
-    """A number as tables show it: ``—`` for none and NaN, ``∞`` for ∞.
-
-    Args:
-        digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
-    """
+    """A number as tables show it, with at most ``digits`` beyond the point, or significant ones below 0.01; ``—`` for none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
     if math.isinf(value):
@@ -65,19 +61,11 @@ def lower(value: float | None, digits: int = 2) -> str:
 
 
 def first(texts: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first of several texts, and how many more there are.
-
-    >>> first(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
+    """The first of several texts, and how many more there are: ``a, b and 1 more``."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return between.join(texts[:most]) + more
 
 
 def average(count: int, what: str = "seed", error: str = "deviation") -> str:
-    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
-
-    >>> average(1), average(3, "fold")
-    ('one seed', 'mean ± standard deviation over 3 folds')
-    """
+    """How ``count`` repetitions are summed up, in words: ± only where there are two or more."""
     return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"

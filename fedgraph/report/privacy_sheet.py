@@ -29,10 +29,8 @@ from fedgraph.types import in_words_of
 _Told: TypeAlias = dict[str, Any]  # what a template reads
 _BLANK = "[BLANK: to be filled in by whoever publishes]"
 _NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
-_MOST_KINDS = 8  # of releases that are listed
-_DIGITS = 6  # significant ones of a registered ε
+_MOST_KINDS, _DIGITS = 8, 6  # of releases that are listed; significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
-
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -46,10 +44,7 @@ class PrivacySheet:
 
 
 def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
-    """The sheet of one row; its price is computed anew from the ledger lines in its cells.
-
-    Args:
-        row: The row; None: the answer at the least ε and the least trust that has one.
+    """The sheet of one row; None: of the answer at the least ε and the least trust that has one.
 
     Raises:
         DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
@@ -71,13 +66,7 @@ def make_model_sheet(
     name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str,
     one: str,
 ) -> PrivacySheet:  # fmt: skip
-    """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
-
-    Args:
-        what: what kind of thing it is, and its file.
-        account, lines: the first line of its ledger, and the others.
-        one: what a node of its data is called.
-    """
+    """The sheet of a model or a deployment (``what``, and its file); its price is computed anew from its own ledger."""
     price, held = settle.of_account(account, lines), account.protection
     unit = in_words_of(one, held.unit.value)
     verdict = f"ε = {phrases.upper(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
@@ -96,17 +85,9 @@ def make_model_sheet(
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
-    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``: the files.
 
-    Args:
-        out: The folder, which is made where it is missing.
-        force: Whether files with another content are replaced.
-
-    Returns:
-        The files.
-
-    Raises:
-        DataError: A file is already there with another content, or cannot be written.
+    Nothing is left half-written; ``DataError`` where a file is there with another content, unless with ``force``.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}

@@ -1,11 +1,8 @@
 """The table of a run: a line for each cell, as ``results.parquet`` and ``results.csv`` keep it; and a line for each row.
 
-tabulate(results, sources)   from results to the table
-write(table, folder)         its files; read(file) gives the table again
-results_of(table)            the results again, without artefacts
+tabulate(results, sources)   from results to the table; write and read: its files; results_of: the results again
 group(table)                 one line for each row: means over seeds, the largest ε
 rows(table)                  the same lines with the cells behind them: what answer, page, sheets and letters read
-per_client(table)            what single clients reach, where owners are compared
 """
 
 from __future__ import annotations
@@ -67,15 +64,11 @@ _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mapping[Cell, str] | None = None) -> pd.DataFrame:
-    """The table of finished and failed cells.
+    """A line for each finished or failed cell, with ``COLUMNS`` and one for each metric; None or NaN where it is no question.
 
     Args:
-        results: In the order of the table.
         sources: Data set → where it came from: ``real``, ``synthetic``, ``embedded`` or ``own``.
         names: ``Cell.row`` → its name; None: as these cells alone are told apart.
-
-    Returns:
-        A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
     names = name_rows(results) if names is None else names
     rows: dict[Cell, list[Result]] = {}
@@ -102,7 +95,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
-    metrics, at = sorted(_metrics_in(table)), COLUMNS.index("clients")
+    metrics, at = sorted(name for name in table if name not in COLUMNS), COLUMNS.index("clients")
     table = table[[*COLUMNS[:at], *metrics, *COLUMNS[at:]]].astype(_TYPED | dict.fromkeys(metrics, "float64"))
     texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_TYPED, *_LISTS, "private", "raw")}
     return table.assign(**{name: column.where(column.notna(), None) for name, column in texts.items()})
@@ -117,11 +110,7 @@ def title_of(method: str) -> str:
 
 
 def results_of(table: pd.DataFrame) -> list[Result]:
-    """The results of the lines, in their order, without artefacts.
-
-    Raises:
-        ValueError: It is no table of results.
-    """
+    """The results of the lines, in their order, without artefacts; ``ValueError`` for what is no table of results."""
     return [result.from_line(line) for line in table.to_dict("records")]
 
 
@@ -131,10 +120,8 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
-    """What single clients reach, where owners are compared: a line for each cell, way of taking part, client and metric.
-
-    ``all`` is everybody. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own.
-    """
+    """What single clients, and ``all``, reach where owners are compared: a line for each cell, way of taking part, client and
+    metric. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own."""
     naming = ["row", "task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by", "seed"]
     lines = []
     for line, one in zip(table[naming].to_dict("records"), results_of(table), strict=True):
@@ -147,10 +134,7 @@ def per_client(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
-    """Write ``results.csv``, ``clients.csv`` where owners are compared, and ``results.parquet`` where the run is at its end.
-
-    Each is written whole or not at all. ended: whether no cell is missing.
-    """
+    """Write ``results.csv``, ``clients.csv`` where owners are compared, and, where no cell is missing, ``results.parquet``."""
     counts = table.astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
     text = to_text(counts.drop(columns=["facts", "ledger", "record"]))  # JSON that programs read
     store.write_atomically(folder / "results.csv", text.encode())
@@ -168,11 +152,7 @@ def to_text(table: pd.DataFrame) -> str:
 
 
 def read(file: Path) -> pd.DataFrame:
-    """The table that ``write`` wrote.
-
-    Raises:
-        DataError: The file is damaged, or is no table of results.
-    """
+    """The table that ``write`` wrote; ``DataError`` where the file is damaged, or is no table of results."""
     import pyarrow
     import pyarrow.parquet
 
@@ -185,21 +165,15 @@ def read(file: Path) -> pd.DataFrame:
     return _typed(table)
 
 
-def _metrics_in(table: pd.DataFrame) -> list[str]:
-    """The columns that are metrics."""
-    return [name for name in table.columns if name not in COLUMNS]
-
-
 def group(table: pd.DataFrame) -> pd.DataFrame:
     """One line for each row, in order of first appearance; cells that failed are in none.
 
-    Returns:
-        The columns that name a row and say what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds``
-        repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
-        ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
+    It has what names a row and what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds`` repetitions (NaN where
+    a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind, ``tested`` of the seed that
+    tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
     whole = finished(table).assign(status=lambda done: done["status"].where(done["status"] != "ok"))
-    groups, metrics = whole.groupby("row", sort=False), _metrics_in(table)
+    groups, metrics = whole.groupby("row", sort=False), [name for name in table if name not in COLUMNS]
 
     def of(how: str, *names: str) -> dict[str, tuple[str, str]]:
         return {name: (name, how) for name in names}
@@ -256,15 +230,10 @@ def plain_name(name: str) -> tuple[str, ...]:
 
 
 def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
-    """The one row that is meant.
+    """The one row that is meant by a name, or by words of it (or parts of words) that only one has; ``eps=4`` is ``ε=4``.
 
-    Args:
-        names: Of all rows, each with further words that may be said of it: its method, task and data set.
-        asked: A name, or words of it (or parts of words) that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
-        where: What the error begins with.
-
-    Raises:
-        DataError: No row, or more than one, is so called; the line lists those that may be meant.
+    names: Of all rows, each with further words that may be said of it: its method, task and data set. ``DataError``, which
+    begins with ``where`` and lists those that may be meant, where no row, or more than one, is so called.
     """
     wanted, plain = plain_name(asked), {name: plain_name(name) for name in names}
     words = {name: own + plain_name(names[name]) for name, own in plain.items()}
@@ -298,7 +267,7 @@ class Line(SimpleNamespace):
 
 
 class Attack(SimpleNamespace):
-    """One attack on a row. ``every``: facts of each attacked seed; ``delta`` of the row; ``counts``: guesses of all seeds
+    """An attack on a row. ``every``, ``one``: facts of each attacked seed, and of the first; ``counts``: guesses of all seeds
     together, since their coins are independent, one entry for each number of guesses."""
 
     @classmethod
@@ -308,12 +277,8 @@ class Attack(SimpleNamespace):
         return cls(every=tuple(every), one=every[0], delta=delta, counts=counts)
 
     def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA, estimator: str = "") -> float | None:
-        """The ε that the guesses refute at the row's δ; None where no theorem gives one.
-
-        Args:
-            alpha: The probability with which it may be wrong.
-            estimator: Which bound of ``audit.one_run`` reads them, in the place of the attack's own.
-        """
+        """The ε that the guesses refute at the row's δ, with the probability ``alpha`` of being wrong; None where no theorem
+        gives one. estimator: Which bound of ``audit.one_run`` reads them, in the place of the attack's own."""
         return _bound(self.counts, self.delta, estimator or self.one.estimator, alpha) if self.counts else None
 
     @property
@@ -329,14 +294,8 @@ def _bound(counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha
 
 
 def rows(table: pd.DataFrame, results: Sequence[Result] | None = None) -> list[Line]:
-    """One line for each row, in order of first appearance; cells that failed are in none.
-
-    Args:
-        results: Of the finished cells, where they are in memory; None: as the table holds them.
-
-    Returns:
-        The columns of ``group``, ``cells`` (the row's results, one a seed), what the first of them says, and what ``scored``
-        says of ``metric`` (empty where there is nothing to compare the row by).
+    """The lines of ``group``, with ``cells`` (the row's results, one a seed), what the first of them says, and what ``scored``
+    says of ``metric`` (empty where there is nothing to compare the row by). results: Of the finished cells; None: the table's.
     """
     done, cells = finished(table), dict[str, list[Result]]()
     for name, one in zip(done["row"], results_of(done) if results is None else results, strict=True):
@@ -384,16 +343,11 @@ def _told(line: Line, cells: tuple[Result, ...]) -> dict[str, object]:
 
 
 def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: float = 0.0) -> Line:
-    """The line, compared by a metric.
+    """The line, compared by a metric: ``scores`` and ``guesses`` (seed → the metric, and what somebody reaches there who learnt
+    nothing), ``mean`` (NaN where a seed has no number), ``deviation`` (None of one seed), ``guess``, the interval ``low`` to
+    ``high``, ``beats`` (better than guessing on every seed), ``status``, and ``usable``: whether it may be an answer.
 
-    Args:
-        refuted: Whether an attack contradicts its ε; None: as it was.
-        of_sizes: What rows of the same question reach that see public sizes alone.
-
-    Returns:
-        With ``scores`` and ``guesses`` (seed → the metric, and what somebody reaches there who learnt nothing), ``mean`` (NaN
-        where a seed has no number), ``deviation`` (None of one seed), ``guess``, the interval ``low`` to ``high``, ``beats``
-        (whether it is better than guessing on every seed), ``status``, and ``usable``: whether it may be an answer.
+    refuted: Whether an attack contradicts its ε; None: as it was. of_sizes: What rows reach that see public sizes alone.
     """
     scores = {e.seed: v for e in line.cells if math.isfinite(v := e.metrics.get(metric, math.nan))}
     whole, chances = len(scores) == len(line.cells), {e.seed: chance.of_guessing(metric, e.metrics) for e in line.cells}
