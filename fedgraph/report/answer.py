@@ -1,10 +1,5 @@
 """The answer of a run: for each question what was found, which row to use, whom it trusts, at which ε, and what it costs.
 
-    questions = answer.ask(rows.answering(run.rows))
-    questions[0].finding                              what to read first
-    questions[0].pick                                 the row to use; None where nothing can be recommended
-    questions[0].within(1.0, Trust.SUMS)              the best row within an ε and a trust
-
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
 ε is ∞ never is. A row whose ε an attack has refuted is never an answer. Units are never mixed: an edge-level row says nothing
 about nodes.
@@ -253,12 +248,6 @@ class Question:
         return [row for row in self.kept if table.keeps(row, self.budgets[-1] if self.budgets else 0.0)]
 
     @property
-    def above_ceiling(self) -> bool:
-        """Whether a private row is better than all without privacy, and a reader sees it."""
-        top = self.ceiling
-        return top is not None and any(is_worse(top, r) and format_mean(r) != format_mean(top) for r in self.kept)
-
-    @property
     def guessing(self) -> str:
         """What chance reaches, in words."""
         return _say("guessing", self)
@@ -266,7 +255,7 @@ class Question:
     @property
     def reader(self) -> str:
         """Who may see answers, where people ask for themselves; empty elsewhere."""
-        return "" if self.pick is None or self.one != "person" or self.head.asked[2] != "asking" else _say("reader", self)
+        return _say("reader", self) if self.pick and self.one == "person" and self.head.asked[2] == "asking" else ""
 
     @property
     def star(self) -> str:
@@ -276,7 +265,7 @@ class Question:
     @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
-        return "" if self.pick is None else _say("strength", *self.pick, self.one)
+        return _say("strength", *self.pick, self.one) if self.pick else ""
 
 
 def _word_task(row: Line, every: Sequence[Line]) -> str:

@@ -14,7 +14,6 @@ import numpy as np
 from fedgraph.cells import task_facts
 
 STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
-_LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 
 
 def wilson(share: float, tested: int) -> tuple[float, float]:
@@ -102,10 +101,3 @@ def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
 def is_worse(line: SimpleNamespace, than: SimpleNamespace) -> bool:
     """By more than two standard errors of the difference."""
     return bool(than.mean - line.mean > STANDARD_ERRORS * error_of_difference(than, line))
-
-
-def beats_guessing(line: SimpleNamespace) -> bool:
-    """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
-    if line.metric == "ari":
-        return bool(line.low >= _LEAST_INDEX)
-    return bool(line.scores) and all(interval(value, line)[0] > line.guesses[seed] for seed, value in line.scores.items())

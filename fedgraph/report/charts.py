@@ -267,15 +267,6 @@ def _tick(x: float) -> str:
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(questions: Sequence[Question]) -> Figure | None:
-    """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
-
-    None where no private row of any has a number.
-    """
-    panels = tuple(draw_question(question) for question in questions if question.kept)
-    return Figure("Accuracy against provable ε", panels, columns=3) if panels else None
-
-
 def draw_question(question: Question) -> Panel:
     """The panel of a question of which at least one row is ``kept``.
 
@@ -305,7 +296,14 @@ def draw_question(question: Question) -> Panel:
         title = f"who is trusted, all with ε ≤ {phrases.rounded(budgets[0])} proven"
         x = alt.X("x:N", title=title, sort=names, axis=alt.Axis(labelAngle=0))
     else:
-        x = _epsilon_axis(question, [point["x"] for point in (*best, *others)])
+        low, high = (pick(point["x"] for point in (*best, *others)) for pick in (min, max))
+        decades = max(math.log10(high / low), 0.5)
+        ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
+        marked = [budget for budget in budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
+        if decades > 2.2:
+            marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+        axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
+        x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
     colours, shapes = (alt.Scale(domain=names, range=[_LOOKS[name][k] for name in names]) for k in (0, 1))
     colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
     tips = [alt.Tooltip(f"{key}:N", title=title) for key, title in _TIPS.items()]
@@ -334,19 +332,6 @@ def draw_question(question: Question) -> Panel:
             layers.append(ends.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=_WIDTH + 60), width=_WIDTH + 40, height=HEIGHT + 30)
-
-
-def _epsilon_axis(question: Question, values: Sequence[float]) -> Panel:
-    import altair as alt
-
-    low, high = min(values), max(values)
-    decades = max(math.log10(high / low), 0.5)
-    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-    marked = [budget for budget in question.budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
-    if decades > 2.2:
-        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
-    return alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
 
 
 def _rules(

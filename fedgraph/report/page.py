@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -94,8 +94,9 @@ class PageContent:
 
     @cached_property
     def picture(self) -> charts.Figure | None:
-        """Of the questions; None where no private row has a number."""
-        return charts.draw_questions(self.questions)
+        """One panel for each question; None where no private row has a number."""
+        panels = tuple(charts.draw_question(question) for question in self.questions if question.kept)
+        return charts.Figure("Accuracy against provable ε", panels, columns=3) if panels else None
 
     @cached_property
     def letters(self) -> dict[str, tuple[str, SectionLetter]]:
@@ -182,22 +183,15 @@ def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), _FLOATS)))
 
 
-def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
-    """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
-    groups: dict[tuple[str, str], dict[str, Line]] = {}
-    for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
-        groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
-    every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
-    return [(title, rows, base.measures_of(rows)) for title, rows in every.items()]
-
-
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
 
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    specs: list[Spec] = []
-    look: Spec = {}
+    specs, look = list[Spec](), Spec()
+    tables: dict[tuple[str, str], dict[str, Line]] = {}  # for each task on each data set
+    for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
+        tables.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -210,7 +204,8 @@ def render_report_page(content: PageContent) -> str:
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture), lines=table_lines, commands=commands(content),
         conditions=conditions, edges_public=Assumption.EDGES_PUBLIC,
-        tables=_tables(content), parts=content.parts,
+        tables=[(" — ".join(of), list(rows.values()), base.measures_of(list(rows.values()))) for of, rows in tables.items()],
+        parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         attacks=attack_bounds.section(content.every),
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,

@@ -69,7 +69,13 @@ def load_saved_run(folder: Path) -> SavedRun:
     if reported:
         lines = table.read(folder / store.RESULTS_FILE)
     else:
-        found = [_read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))]
+        found = []
+        for file in sorted((folder / "cells").glob(f"*{store.STORED_CELL_ENDING}")):
+            try:
+                found.append(result.from_line(result.read_file(file)))
+            except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+                why = " ".join(str(error).split())[:200]
+                raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
         labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
         sources = dict(zip(labels, (source.source for source in told.data), strict=False))
         found.sort(key=lambda one: (*one.kind[:4], one.world.words, one.epsilon, one.calibrated_by, one.seed))
@@ -82,11 +88,3 @@ def load_saved_run(folder: Path) -> SavedRun:
         done = UNFINISHED_SAVED_RUN.format(cells, told.cells)
     short = SHORT_SAVED_RUN if told.quick else None
     return SavedRun(folder, lines, told, title, " ".join(filter(None, (told.notice, short, done))) or None)
-
-
-def _read_cell(file: Path) -> Result:
-    try:
-        return result.from_line(result.read_file(file))
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error

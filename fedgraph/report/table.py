@@ -57,6 +57,7 @@ METRICS = {  # what rows are compared by; the first that a row has
 _RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
+_LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 _EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
 _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
@@ -361,7 +362,9 @@ def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: fl
     })  # fmt: skip
     spans = [chance.interval(value, told) for value in scores.values()] or [(math.nan, math.nan)]
     told.low, told.high = min(low for low, _ in spans), max(high for _, high in spans)
-    told.beats = chance.beats_guessing(told)
+    told.beats = told.low >= _LEAST_INDEX  # one training of the row above that seed's own guess, on every seed
+    if metric != "ari":
+        told.beats = bool(scores) and all(chance.interval(value, told)[0] > told.guesses[s] for s, value in scores.items())
     told.status = line.stated if whole or line.stated != "ok" else "no number: a value is missing or not finite"
     if told.refuted:
         told.status = f"refuted: an attack shows ε ≥ {phrases.lower(line.epsilon_measured)}"

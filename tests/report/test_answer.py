@@ -63,6 +63,12 @@ def ask(*cells: Result) -> tuple[Question, ...]:
     return answer.ask(rows(*cells))
 
 
+def pick(question: Question, what: str = "name") -> tuple[Any, float]:
+    """The name, or something else, of the row to use; and its ε. Fails where none is recommended."""
+    assert question.pick is not None
+    return vars(question.pick.row)[what], question.pick.budget
+
+
 def test_the_finding_names_data_level_epsilon_trust_and_the_ceiling() -> None:
     (question,) = ask(
         *seeds("whole", 0.67, 0.69), *seeds("sums", 0.67, 0.69, trust=Trust.SUMS),
@@ -90,8 +96,7 @@ def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool,
     facts = NodeClassificationCellFacts(one=one, natural=natural, tested=1000)
     curator = cell("a", 0.8, facts=replace(facts, natural=False))
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
-    assert question.pick is not None
-    assert question.pick.row.trust is trust
+    assert pick(question, "trust")[0] is trust
     beside = "; a federation that shows the server only sums reaches 79 (no clear difference)"
     assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
@@ -104,8 +109,7 @@ def test_a_difference_that_is_no_chance_is_said_and_has_the_star(curator: float,
     facts = NodeClassificationCellFacts(one="person", tested=1000)
     given = [replace(cell("a", curator, facts=facts)), cell("a", sums, trust=Trust.SUMS, facts=facts)]
     (question,) = ask(*[replace(c, metrics={**c.metrics, "majority_share": 0.4}) for c in given])
-    assert question.pick is not None
-    assert question.pick.row.trust is star
+    assert pick(question, "trust")[0] is star
     assert ("no clear difference" in question.finding) == (abs(curator - sums) < 0.05)
     assert ("curator would be no better at this ε (79)." in question.finding) == ((curator, star) == (0.79, Trust.SUMS))
 
@@ -119,8 +123,7 @@ def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     assert "right for 40 of 100 in one training and 100 in another" in question.found
     steady = [replace(c, metrics={**c.metrics, "majority_share": 0.4}, facts=facts) for c in seeds("steady", 0.55, 0.56, 0.54)]
     (question,) = ask(*given, *steady)
-    assert question.pick is not None
-    assert question.pick.row.name == "steady"
+    assert pick(question)[0] == "steady"
 
 
 def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own() -> None:
@@ -152,8 +155,7 @@ def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_
         made("clear", 0.90, epsilon=math.inf),
     ]  # fmt: skip
     (question,) = ask(*cells)
-    assert question.pick is not None
-    assert (question.pick.row.name, question.pick.budget) == ("b", 4.0)
+    assert pick(question) == ("b", 4.0)
     assert list(question.trusts) == [Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT]
 
 
@@ -194,8 +196,7 @@ def test_the_data_say_what_a_node_is_called(one: str, title: str, covered: str) 
 def test_a_row_is_the_answer_only_at_an_epsilon_that_it_provably_keeps() -> None:
     claims = cell("claims", 0.9, provable=math.inf)
     (question,) = ask(claims, cell("sound", 0.5))
-    assert question.pick is not None
-    assert question.pick.row.name == "sound"
+    assert pick(question)[0] == "sound"
     (question,) = ask(claims)
     assert question.pick is None
     assert "nothing here can be called private" in question.found
@@ -213,20 +214,14 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 def test_units_are_never_mixed() -> None:
     node, edge = ask(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
-    best = node.within(1.0, Trust.CURATOR)
-    assert best is not None
-    assert best.name == "nodes"
     assert [(q.unit, [r.name for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
+    assert (best := node.within(1.0, Trust.CURATOR)) is not None
+    assert best.name == "nodes"
 
 
 def test_less_trust_serves_everybody_and_stands_in_no_column_of_more() -> None:
-    lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
-    assert rows_of([lpgnn])[0].trust is Trust.NOBODY
-    (question,) = ask(lpgnn, cell("curated", 0.7))
-    for trust in Trust:
-        best = question.within(1.0, trust)
-        assert best is not None
-        assert best.name == "lpgnn"
+    (question,) = ask(cell("lpgnn", 0.8, trust=Trust.NOBODY), cell("curated", 0.7))
+    assert {best.name for trust in Trust if (best := question.within(1.0, trust))} == {"lpgnn"}
     curator, nobody = page.table_lines(question)
     assert curator[1][0].row is not None
     assert (curator[0], curator[1][0].row.name) == (Trust.CURATOR, "curated")
@@ -290,8 +285,7 @@ def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended
     assert question.pick is None
     assert "no private row does better than own, which releases nothing private and is right for 76" in question.found
     (question,) = ask(free, low, made("hop", 0.9, epsilon=8.0))
-    assert question.pick is not None
-    assert question.pick.row.row == "hop, curator, ε=8"
+    assert pick(question, "row")[0] == "hop, curator, ε=8"
     assert "; own, which releases nothing private, is right for 76 of 100" in question.found
 
 
@@ -321,9 +315,7 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
     best = "nothing to use: the best row is right for 71 of 100 (66 to 75)"
     assert ask(guess)[0].found == f"{best}, and naming the largest class always is right for 70."
     assert ask(tied[0])[0].found == "nothing to use: the best row reaches AUC 0.53 (0.48 to 0.58; 0.5 is chance)."
-    pick = ask(*tied)[0].pick
-    assert pick is not None
-    assert (pick.row.name, pick.budget) == ("high", 8.0)
+    assert pick(ask(*tied)[0]) == ("high", 8.0)
 
 
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
@@ -371,8 +363,7 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
         *(cell("a", 0.93, epsilon=e, facts=facts, metrics=found | {"auroc": area, "recall_at_alerts": share})
           for e, area, share in ((1, 0.94, 0.35), (4, 0.97, 0.7), (math.inf, 0.99, 1.0)))
     )  # fmt: skip
-    assert question.pick is not None
-    assert question.pick.budget == 4
+    assert pick(question)[1] == 4
     assert "finds 70 of 100 of the rare class by looking at as many people as it has (AUROC 0.97; 0.9" in question.finding
     assert "without privacy 100 (AUROC 0.99)" in question.finding
     assert question.finding.count("0.5 is chance") == 1

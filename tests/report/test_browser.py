@@ -70,7 +70,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of one task on two data sets, without a computation."""
     out = tmp_path_factory.mktemp("run")
     records = [
-        SectionRecords("node_classification", "t", name, {"methods": [], "map": "tsne"}, tuple(cells(name, lift)), ({},) * 30)
+        SectionRecords("node_classification", "t", name, {"methods": [], "map": "tsne"}, tuple(cells(name, lift)))
         for name, lift in (("embedded/library", 0.0), ("embedded/another", 0.05))
     ]
     made = Environment(seed=1, platform="Linux", devices=("cpu",))

@@ -26,7 +26,7 @@ from tests.report.test_answer import ask, cell
 
 def record(label: str, entries: list[Result], dataset: str = "d", **params: Any) -> SectionRecords:
     own = [replace(e, task=label, dataset=dataset) for e in entries]
-    return SectionRecords("node_classification", label, dataset, params, tuple(own), ({},) * len(own))
+    return SectionRecords("node_classification", label, dataset, params, tuple(own))
 
 
 def content(*cells: Result, notices: tuple[str, ...] = (), records: tuple[SectionRecords, ...] = ()) -> page.PageContent:

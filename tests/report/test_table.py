@@ -155,8 +155,8 @@ NAMES = dict.fromkeys(
     ("typed", "name"),
     [
         ("label_hop, sums, ε=4", 0), ("Label_Hop sums eps=4", 0), ("label hop, SUMS, e = 4.0", 0),
-        ("label_hop,sums,epsilon=1", 1), ("dpar", 4), ("no labels", 3), ("curator", 3), ("sums label_hop ε=16", 2), ("dpa ε=4", 4),
-        ("pagerank e=4", 4),
+        ("label_hop,sums,epsilon=1", 1), ("dpar", 4), ("no labels", 3), ("curator", 3), ("sums label_hop ε=16", 2),
+        ("dpa ε=4", 4), ("pagerank e=4", 4),
         ("features, sums", 5),  # words of a name come before those of its method
     ],
 )  # fmt: skip

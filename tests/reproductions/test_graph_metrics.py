@@ -32,9 +32,7 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
         if cell.seed == 0:
             outcomes[cell.method] = outcome
     found = [store.load(cell) for cell in cells]
-    return outcomes, SectionRecords(
-        "graph_metrics", "t", "d", given.model_dump(), tuple(found), tuple(dict(f.artefacts) for f in found)
-    )
+    return outcomes, SectionRecords("graph_metrics", "t", "d", given.model_dump(), tuple(found))
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-import numpy as np
-
 from fedgraph import plugins
 from fedgraph.cells import NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
@@ -74,9 +72,7 @@ class SectionRecords:
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
     short: bool = False  # whether they come from a run with ``--quick``
-
     lines: Sequence[Line] = ()  # the cells' rows, where they are known
 
     @cached_property
@@ -156,14 +152,14 @@ def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
 def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[charts.Panel]] = {}
-    kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
-    ends = sorted({e.epsilon for e, _ in kept})
-    for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
+    kept = [entry for entry in records.entries if "map" in entry.artefacts]
+    ends = sorted({entry.epsilon for entry in kept})
+    for entry in (one for one in kept if one.epsilon in (ends[0], ends[-1])):
         target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.rounded(entry.epsilon)}"
-        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
+        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(entry.artefacts, target))
     how = "classical-MDS" if records.settings.get("map") == "mds" else "t-SNE"
     caption = f"{{}}: {how} maps. They read private data: for the eyes of the data's holder."
-    live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
+    live = all(len(entry.artefacts["map"]) <= _MOST_LIVE for entry in kept)
     return tuple(charts.Figure(caption.format(", ".join(key)), tuple(each), live=live) for key, each in found.items())
 
 

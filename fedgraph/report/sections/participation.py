@@ -265,10 +265,13 @@ def build(records: SectionRecords) -> Section:
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
     facts, one = records.entries[0].facts, records.entries[0].facts.one
+    worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
+    without = Counter(world.without for world in worlds if world.without is not None)  # each client meets all but its own
+    own = len(worlds) - (min(without.values()) if len(without) == len(found.clients) else 0)
     finite = [e for e in found.epsilons if math.isfinite(e)]
     text = phrases.template("owners.txt", escaped=False).render(
         f=found, kind=records.kind, label=records.label, facts=facts,
-        protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)),
+        protected=_PROTECTED[unit or Unit.EDGE], own=own,
         kept=found.inside(), joined=[(e, best) for e in finite if (best := found.best(e, tuple(JOINED)))],
         gained=_gained(found), fewest=_FEWEST_SEEDS, count=counted, number=phrases.rounded,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
@@ -284,13 +287,6 @@ def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)
     same = [e for e in entries if e.protection and (e.protection.unit is unit or not 0 < e.epsilon_provable < math.inf)]
     return unit, same
-
-
-def _trainings(records: SectionRecords, clients: int) -> int:
-    """How often each row trains on the same people."""
-    worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
-    without = Counter(world.without for world in worlds if world.without is not None)
-    return len(worlds) - (min(without.values()) if len(without) == clients else 0)
 
 
 def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[str], list[str]]]:
