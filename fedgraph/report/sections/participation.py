@@ -86,7 +86,7 @@ class ClientChoices:
         return statistics.fmean(found.values()) if found else None
 
     def mean(self, key: _Key) -> float:
-        """Over seeds, of something that was measured."""
+        """As ``value``, of something that was measured."""
         return statistics.fmean(self.values[key].values())
 
     def price(self, learner: str, epsilon: float, choice: str, client: str = EVERYBODY) -> float | None:
@@ -143,11 +143,9 @@ class ClientChoices:
 
     def joined_by(self, client: str, epsilon: float) -> list[_Key]:
         """Every way of joining within ``epsilon``, with each thing that the client may fit to its own data."""
-        picked = self.best(epsilon, tuple(JOINED))
-        if picked is None:
-            return []
-        kept = [learner for learner in self.learners if self._keeps(learner, epsilon, picked[1])]
-        return self._often([(one, epsilon, picked[1] + own, client) for one in kept for own in _FITS])
+        _, choice = self.best(epsilon, tuple(JOINED)) or ("", "")
+        kept = [learner for learner in self.learners if choice and self._keeps(learner, epsilon, choice)]
+        return self._often([(one, epsilon, choice + own, client) for one in kept for own in _FITS])
 
     def _often(self, keys: Sequence[_Key]) -> list[_Key]:
         """Those that were repeated as often as an advice needs, where others were."""
@@ -166,8 +164,7 @@ class ClientChoices:
         if not kept or not ways:
             return None
         base, best = max(kept, key=self.mean), max(ways, key=self.mean)
-        tried = len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
-        gain = self.difference(best, base)
+        gain, tried = self.difference(best, base), len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
         return gain if abs(gain) > chance.corrected(tried) * self.error(best, base) else 0.0
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
@@ -186,10 +183,8 @@ class ClientChoices:
 
     def reached(self, client: str, epsilon: float, left: bool = False) -> float | None:
         """What ``picked`` gives this client; with ``left`` what it has of the others, who joined so without it."""
-        picked = self.picked(client, epsilon)
-        if picked is None:
-            return None
-        return self.value(picked[0], epsilon, leave_out(JOINED[picked[1]]) if left else picked[1], client)
+        learner, choice = self.picked(client, epsilon) or ("", "")
+        return self.value(learner, epsilon, leave_out(JOINED[choice]) if left and choice else choice, client)
 
     def inside(self) -> tuple[str, float, str] | None:
         """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
@@ -201,9 +196,7 @@ class ClientChoices:
 def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> ClientChoices:
     """What every cell says of its clients.
 
-    Args:
-        metric: what is compared; None: the first that was measured.
-        unit: what is private; empty: as the first protection says.
+    metric: What is compared; None: the first that was measured. unit: What is private; empty: as the first protection says.
     """
     entries, held = records.entries, [e.protection for e in records.entries if e.protection]
     every = [(e, one) for e in entries for one in e.facts.results]
