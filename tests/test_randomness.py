@@ -144,7 +144,6 @@ LISTS = {
     "tasks/graph_classification.py split_by_folds": STATED,
     "tasks/graph_classification.py split_by_clients": COUNTED,
     "tasks/base/graphs.py verify": SHARED,
-    "tasks/graph_clustering.py _minima_variation": SHARED,
     "tasks/graph_clustering.py accuracy_of_folds": MEASURED,
     "tasks/graph_clustering.py draw_public.make": COUNTED,
     "tasks/node_classification/paid_scores.py split_judges": COUNTED,

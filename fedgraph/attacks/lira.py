@@ -70,7 +70,6 @@ def _likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray,
     return np.asarray(parts[0] - parts[1])
 
 
-_NUM_GROUPS = 4
 _REDRAWN = 20  # sets of coins drawn anew, over which luck is averaged
 
 
@@ -88,13 +87,9 @@ def measure_risk(scene: Scene) -> NodeRiskCellFacts:
     own_way = _unlike(scene, nodes)
     return NodeRiskCellFacts(
         runs=len(coins),
-        nodes=int(nodes.size),
         mean=float(risk.mean()),
         always_found=float((right == counted).mean()),
         always_by_luck=float(np.mean([(r == c).mean() for r, c in lucky])),
-        by_degree=_groups(degrees.astype(float), risk),
-        by_rarity=_groups(rarity, risk),
-        by_unlike=_groups(own_way, risk),
         rank_degree=_rank(degrees, risk),
         rank_rarity=_rank(rarity, risk),
         rank_unlike=_rank(own_way, risk),
@@ -129,17 +124,6 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
     count = np.bincount(rows, minlength=labels.size)
     other = np.bincount(rows, weights=(labels[rows] != labels[columns]).astype(float), minlength=labels.size)
     return np.asarray(np.where(count > 0, other / np.maximum(count, 1), 0.5)[nodes])
-
-
-def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
-    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about equal size; equal values are in one group."""
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, _NUM_GROUPS + 1)))
-    which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
-    found = []
-    for group in np.unique(which):
-        own = which == group
-        found.append((float(values[own].min()), float(values[own].max()), float(own.sum()), float(risk[own].mean())))
-    return tuple(found)
 
 
 def _rank(values: np.ndarray, risk: np.ndarray) -> float:

@@ -60,7 +60,6 @@ class Result(Cell):
 
         Args:
             account: What the cell promises, for the ledger; None where nothing is released or learnt.
-            releases: The cell's lines of the ledger.
             found: Other fields, by name.
         """
         told = facts or TaskFacts()
@@ -88,8 +87,7 @@ class Result(Cell):
     def noise_for(self) -> str:
         """Under which reading noise was chosen, and for which paths, where it was not for all that leaves.
 
-        Example: ``FedAvg in clear`` at ε = 64 has noise for its embeddings, and its model leaves as it is. ε of the row is ∞,
-        so it is not called ``provable`` but ``provable (embedding alone)``.
+        Example: ``FedAvg in clear`` has noise for its embeddings alone: ``provable (embedding alone)``, and the row's ε is ∞.
         """
         kept = [path for path, price in self.paths.items() if math.isfinite(price)]
         if self.calibrated_by != "provable" or not math.isinf(self.epsilon_provable) or not kept:
@@ -109,21 +107,10 @@ class Result(Cell):
         return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
 
 
-def _read_facts(facts: Mapping[str, object]) -> TaskFacts:
-    if facts.get("kind") not in CELL_FACTS_RECORDS:
-        raise ValueError("no result of a cell")
-    return _facts_reader(str(facts["kind"])).validate_python(facts)
-
-
 @cache
-def _facts_reader(kind: str) -> TypeAdapter[TaskFacts]:
-    """What reads facts of this kind: made once, since that takes longer than reading a cell."""
-    return TypeAdapter(CELL_FACTS_RECORDS[kind])
-
-
-@cache
-def _result_reader() -> TypeAdapter[Result]:
-    return TypeAdapter(Result)
+def _reader(kind: str = "") -> TypeAdapter[Any]:
+    """What reads a result, or facts of a kind: made once, since that takes longer than reading a cell."""
+    return TypeAdapter(CELL_FACTS_RECORDS[kind] if kind else Result)
 
 
 _NAMING = ("task", "dataset", "method", "variant", "epsilon", "calibrated_by", "seed")
@@ -132,60 +119,49 @@ _OF_FACTS = ("one", "clients", "cut_edges", "public", "protocol", "split", "part
 
 
 def to_line(result: Result) -> dict[str, object]:
-    """The result as one line of a table: column → number, text, list of texts, or JSON as text.
-
-    Returns:
-        Every field, so that ``from_line`` gives the same result but for its artefacts; each metric is a column of its name.
-    """
+    """The result as one line of a table: column → number, text, list of texts, or JSON as text. Each metric is a column of its
+    name, and ``from_line`` gives the same result but for its artefacts."""
     held, facts = result.protection, result.facts
     choice = facts.choice if isinstance(facts, NodeClassificationCellFacts) else None
     line: dict[str, object] = {name: vars(result)[name] for name in (*_NAMING, *_PRICES, "theorem", "seconds")}
     line |= {
-        "status": result.status,
-        "world": result.world.words,
-        "viewer": None if held is None else held.viewer.value,
-        "unit": None if held is None else held.unit.value,
-        "relation": None if held is None else held.relation.value,
+        "status": result.status, "world": result.world.words,
+        "viewer": held and held.viewer.value, "unit": held and held.unit.value, "relation": held and held.relation.value,
         "assumptions": [] if held is None else [held.sentence(assumption) for assumption in held.assumptions],
         "paths": _text(dict(result.paths)),
         "private": bool(result.paths) or math.isinf(result.epsilon_provable),
         "raw": math.isinf(result.epsilon) and math.isinf(result.epsilon_provable),
         "chosen": "" if choice is None else choice.words,
         "epsilon_trial": None if choice is None else round(choice.epsilon, 4),
-        "notes": list(result.notes),
-        "facts": _text(asdict(facts)),
-        "ledger": "[" + ",".join(result.ledger) + "]",
-        "record": _text(
-            {
-                "world": result.world.to_dict(),
-                "protection": None if held is None else held.to_dict(),
-                "metrics": list(result.metrics),
-                "measured": result.epsilon_measured,
-            }
-        ),
-    }
+        "notes": list(result.notes), "facts": _text(asdict(facts)), "ledger": "[" + ",".join(result.ledger) + "]",
+        "record": _text({
+            "world": result.world.to_dict(), "protection": held and held.to_dict(), "metrics": list(result.metrics),
+            "measured": result.epsilon_measured,
+        }),
+    }  # fmt: skip
     line |= {name: vars(facts)[name] for name in _OF_FACTS}
     return line | {f"{name}_" if name in line else name: value for name, value in result.metrics.items()}
 
 
 def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
-    """The result that ``to_line`` wrote, of a table or of a cell's file; what is missing in it is None or NaN.
-
-    Raises:
-        KeyError, ValueError: A column is missing, a value is of another type, or an accuracy is no share.
-    """
+    """The result that ``to_line`` wrote, of a table or of a cell's file; what is missing in it is None or NaN. ``KeyError`` or
+    ``ValueError`` where a column is missing, a value is of another type, or an accuracy is no share."""
     record, status = json.loads(line["record"]), str(line["status"])
     own = {name: f"{name}_" if name in _own_columns() else name for name in record["metrics"]}
+    held = record["protection"] and privacy.Protection.from_dict(record["protection"])
     known = {name: None if line[name] != line[name] else line[name] for name in (*_PRICES, "seconds")}
-    read = _result_reader().validate_python(
+    facts = json.loads(line["facts"])
+    if facts.get("kind") not in CELL_FACTS_RECORDS:
+        raise ValueError("no result of a cell")
+    read: Result = _reader().validate_python(
         {name: line[name] for name in (*_NAMING, "theorem", "notes")}
         | {**known, "epsilon_provable": line["epsilon_provable"], "epsilon_measured": record["measured"]}
         | {
             "metrics": {name: line[column] for name, column in own.items()},
             "paths": json.loads(line["paths"]),
             "world": federation.World.from_dict(record["world"]),
-            "facts": _read_facts(json.loads(line["facts"])),
-            "protection": None if record["protection"] is None else privacy.Protection.from_dict(record["protection"]),
+            "facts": _reader(facts["kind"]).validate_python(facts),
+            "protection": held,
             "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
             "failed": status.removeprefix(FAILED) if status.startswith(FAILED) else "",
             "artefacts": artefacts or {},
@@ -208,11 +184,7 @@ def _own_columns() -> frozenset[str]:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    """The JSON object in a cell's file, which is compressed by gzip.
-
-    Raises:
-        OSError, EOFError, zlib.error, ValueError: The file is not there, damaged, or holds no JSON object.
-    """
+    """The JSON object in a cell's file, which is compressed by gzip; ``ValueError`` where it holds none."""
     content = json.loads(gzip.decompress(file.read_bytes()))
     if not isinstance(content, dict):
         raise ValueError("no JSON object")
@@ -224,12 +196,10 @@ def portable(value: object) -> object:
     and NaN ``"nan"``."""
     if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
-    if isinstance(value, federation.World):
-        return portable(value.to_dict())
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list | tuple):
         return [portable(v) for v in value]
-    if isinstance(value, np.generic):
-        return portable(value.item())
+    if isinstance(value, federation.World | np.generic):
+        return portable(value.to_dict() if isinstance(value, federation.World) else value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf" if value < 0 else "nan"
     return value

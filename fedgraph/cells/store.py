@@ -50,14 +50,11 @@ class CellStore:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
-        if not self._file(cell, STORED_CELL_ENDING).exists():
-            return False
         try:
-            self.load(cell)
+            return self.written(cell) and bool(self.load(cell))
         except DataError as error:
             self.damaged.append(str(error))
             return False
-        return True
 
     def written(self, cell: Cell) -> bool:
         """Whether there is a file of it, damaged or not."""
@@ -66,7 +63,7 @@ class CellStore:
     def failure(self, cell: Cell) -> Result | None:
         """Why the cell failed; None where it is there or was not tried."""
         file = self._file(cell, _FAILED)
-        if self._file(cell, STORED_CELL_ENDING).exists() or not file.exists():
+        if self.written(cell) or not file.exists():
             return None
         return result.from_line(json.loads(file.read_text(encoding="utf-8")))
 
@@ -74,9 +71,6 @@ class CellStore:
         """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
 
         A cell that failed stays missing, so ``--resume`` tries it again; only why it failed is noted.
-
-        Raises:
-            OSError: A file cannot be written; the cell does not exist then.
         """
         text = json.loads(json.dumps(result.to_line(found), default=np.generic.item))
         if found.failed:
@@ -90,21 +84,14 @@ class CellStore:
         self._file(found, _FAILED).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> Result:
-        """The finished cell; floats are floats again, ∞ included.
-
-        Raises:
-            DataError: The files are not as they were written.
-        """
+        """The finished cell; ``DataError`` where its files are not as they were written."""
         file = self._file(cell, STORED_CELL_ENDING)
         try:
             text = result.read_file(file)
             if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
-            artefacts: dict[str, np.ndarray] = {}
-            if self._file(cell, _ARTEFACTS).exists():
-                with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
-                    artefacts = dict(data)
-            return result.from_line(text, artefacts)
+            artefacts = self._file(cell, _ARTEFACTS)
+            return result.from_line(text, _arrays(artefacts) if artefacts.exists() else {})
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
 
@@ -141,32 +128,28 @@ class CellPairStore:
         found = []
         for file in self._files(name):
             try:
-                with np.load(file, allow_pickle=False) as data:
-                    found.append(dict(data))
+                found.append(_arrays(file))
             except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
                 file.unlink()  # damaged: its pairs are solved again
         return found
 
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
-        """Write one more part of a table.
-
-        Args:
-            columns: Column → array; all of one length. ``pairs`` names the pairs of this part, int [n, 2].
-        """
+        """Write one more part of a table: columns of one length, of which ``pairs``, int [n, 2], names the pairs."""
         with self._locked():
-            number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
+            numbers = [int(file.name.split(".")[1]) for file in self.folder.glob(f"{name}.*.npz")]
+            number = 1 + max(numbers, default=-1)
             write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
         """Join the parts of a table into one file; it, as seen from the run's folder."""
+        whole = self.folder / f"{name}.npz"
         with self._locked():
             parts = self._files(name)
-            if parts != [self._whole(name)] and (found := self._load(name)):
+            if parts != [whole] and (found := self._load(name)):
                 joined = {k: np.concatenate([part[k] for part in found]) for k in found[0]}
-                write_atomically(self._whole(name), _compressed(_in_order(joined)))
-                for file in parts:
-                    if file != self._whole(name):
-                        file.unlink(missing_ok=True)
+                write_atomically(whole, _compressed(_in_order(joined)))
+                for file in set(parts) - {whole}:
+                    file.unlink(missing_ok=True)
         return f"pairs/{name}.npz"
 
     @contextlib.contextmanager
@@ -180,12 +163,14 @@ class CellPairStore:
         finally:
             os.close(held)
 
-    def _whole(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
-
     def _files(self, name: str) -> list[Path]:
         numbered = sorted(self.folder.glob(f"{name}.*.npz"), key=lambda f: int(f.name.split(".")[1]))
-        return [f for f in (self._whole(name), *numbered) if f.exists()]
+        return [f for f in (self.folder / f"{name}.npz", *numbered) if f.exists()]
+
+
+def _arrays(file: Path) -> dict[str, np.ndarray]:
+    with np.load(file, allow_pickle=False) as data:
+        return dict(data)
 
 
 def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -198,8 +183,7 @@ def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same table sorted by its pairs, each once; they are kept as two columns of small integers: the file is a third
-    smaller."""
+    """The table sorted by its pairs, each once, as two columns of small integers: the file is a third smaller."""
     pairs = columns["pairs"]
     order = np.unique(pairs, axis=0, return_index=True)[1]
     least = np.min_scalar_type(int(pairs.max(initial=0)))
@@ -207,11 +191,7 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write all of a file, or leave it as it was.
-
-    Raises:
-        OSError: It cannot be written; ``filename`` says which.
-    """
+    """Write all of a file, or leave it as it was; ``filename`` of an ``OSError`` says which cannot be written."""
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:
@@ -232,9 +212,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
 
     A file system without locks is written to all the same.
-
-    Raises:
-        ScenarioError: Another run is at work there.
     """
     with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
         try:
@@ -264,14 +241,8 @@ def is_locked(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def folder_for(given: Path | None, name: str) -> Iterator[Path]:
-    """The folder of a run: the given one, or a new ``runs/name-YYYYmmdd-HHMMSS``.
-
-    A new one is made here and now, with ``-2``, ``-3`` … at its end where that is taken, so that of two runs that begin in one
-    second each has its own. At the end of the ``with`` it goes again if nothing was written into it.
-
-    Raises:
-        FedgraphError: The folder cannot be made.
-    """
+    """The folder of a run: the given one, or a new ``runs/name-YYYYmmdd-HHMMSS``, with ``-2``, ``-3`` … at its end where that
+    is taken. At the end of the ``with`` a new one goes again if nothing was written into it."""
     if given is not None:
         yield given
         return
@@ -279,12 +250,14 @@ def folder_for(given: Path | None, name: str) -> Iterator[Path]:
     folder, number = above / began, 1
     try:
         above.mkdir(exist_ok=True)
-        while not _made(folder):
+        while True:
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                break
             number += 1
             folder = above / f"{began}-{number}"
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+        raise _not_writable(folder, error) from None
     try:
         yield folder
     finally:
@@ -293,21 +266,13 @@ def folder_for(given: Path | None, name: str) -> Iterator[Path]:
                 made.rmdir()
 
 
-def _made(folder: Path) -> bool:
-    """Whether the folder is new, and was made."""
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        return False
-    return True
+def _not_writable(folder: Path, error: OSError) -> FedgraphError:
+    why = error.strerror or str(error)
+    return FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written")
 
 
 def require_folder(folder: Path, resume: bool) -> None:
-    """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
-
-    Raises:
-        ScenarioError: With the option that is to be changed.
-    """
+    """Refuse a folder in which a run cannot begin, or where there is nothing to resume; no data are read."""
     mark = folder / "cells" / STORE_MARK
     if folder.exists() and not folder.is_dir():
         option = "--resume" if resume else "--out"
@@ -322,16 +287,8 @@ def require_folder(folder: Path, resume: bool) -> None:
 def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make a folder this scenario's, or check that it is.
 
-    The mark is a keyed digest (HMAC-SHA-256), and its random key lies beside it: a digest that is shown without the folder says
-    nothing of the data, whoever guesses them.
-
-    Args:
-        scenario_text: The resolved scenario, which is written there.
-        comparable: What decides the numbers: the scenario but for the runtime, and a digest of the data.
-
-    Raises:
-        ScenarioError: Another run is there, or none that could go on.
-        FedgraphError: The folder cannot be written.
+    The mark is a keyed digest (HMAC-SHA-256) of ``comparable``, which decides the numbers (the scenario but for the runtime,
+    and the data). Its random key lies beside it: shown without the folder it says nothing of the data, whoever guesses them.
     """
     require_folder(folder, resume)
     mark = folder / "cells" / STORE_MARK
@@ -344,8 +301,7 @@ def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool
     try:
         (folder / "cells").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+        raise _not_writable(folder, error) from None
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, f"{key} {digest}".encode())
     (folder / RESULTS_FILE).unlink(missing_ok=True)  # from now on the cells are what there is

@@ -53,7 +53,6 @@ class NamedAttackCellFacts:
     auc: float  # area under the ROC curve, 0 … 1
     advantage: float  # the largest difference of true and false positive rate
     tpr: tuple[float, ...]  # the true positive rate at each of ``audit.operating_points.LOW_OPERATING_RATES``
-    relation: str | None  # of the two versions that are told apart; None where the truth is no coin
     epsilon: float | None  # the lower bound on ε; None where no theorem gives one
     comparable: bool  # whether ``epsilon`` can be held against the provable ε of the row
     why: str  # why not, where it cannot
@@ -69,17 +68,12 @@ class NodeRiskCellFacts:
     """How often an attack was right about each node, over several runs (``attacks.base.named``)."""
 
     runs: int  # how many
-    nodes: int  # how many were attacked
     mean: float  # the mean share of runs in which it was right
     always_found: float  # the share of nodes about which it was right whenever it said anything
     always_by_luck: float  # the same with coins drawn anew
-    # groups of nodes as (least, largest, how many, mean share), by their degree
-    by_degree: tuple[tuple[float, float, float, float], ...]
-    by_rarity: tuple[tuple[float, float, float, float], ...]  # the same by how rare their label is
-    by_unlike: tuple[tuple[float, float, float, float], ...]  # the same by the share of neighbours with another label
     rank_degree: float  # Spearman's correlation of the risk with the degree
-    rank_rarity: float  # the same with the rarity
-    rank_unlike: float  # the same with the share of unlike neighbours
+    rank_rarity: float  # the same with how rare its label is
+    rank_unlike: float  # the same with the share of neighbours with another label
 
 
 @dataclass(frozen=True)
@@ -190,10 +184,8 @@ class GraphClassificationCellFacts(TaskFacts):
     kind: str = "graph_classification"
     graphs: int = 0  # how many the collection has
     mean_nodes: float = 0.0  # of a graph
-    majority: float = 0.0  # share of the larger class
     folds: tuple[int, int, int] = (0, 0, 0)  # training, validation and test graphs
     classifier: str = "SVM"  # ``SVM``, or what votes in its place
-    graph_epsilon: tuple[float, float, float] | None = None  # least, median and largest ε of a graph's release
     # the best accuracy that the release allows any classifier, sizes given and classes balanced
     bayes_balanced: float | None = None
     bayes_given_size: float | None = None  # the same, sizes included

@@ -10,8 +10,6 @@ from .gromov import GromovOptions as GromovOptions
 from .metric_space import MetricSpace as MetricSpace
 from .metric_space import SpaceMetric as SpaceMetric
 from .metric_space import SpaceWeights as SpaceWeights
-from .solver_facts import GromovBarycentreFacts as GromovBarycentreFacts
 from .solver_facts import GromovPairFacts as GromovPairFacts
 from .solver_facts import SolverAgreement as SolverAgreement
 from .solver_facts import SolverFacts as SolverFacts
-from .solver_facts import SolverMinima as SolverMinima

@@ -1,10 +1,5 @@
 """The answer of a run: for each question what was found, which row to use, whom it trusts, at which ε, and what it costs.
 
-    questions = answer.ask(rows.answering(run.rows))
-    questions[0].finding                              what to read first
-    questions[0].pick                                 the row to use; None where nothing can be recommended
-    questions[0].within(1.0, Trust.SUMS)              the best row within an ε and a trust
-
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
 ε is ∞ never is. A row whose ε an attack has refuted is never an answer. Units are never mixed: an edge-level row says nothing
 about nodes.
@@ -24,7 +19,21 @@ from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
-_CLASSIFY = phrases.texts()["classify"]
+_NAMES = {  # of data sets, as they write them
+    "citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed", "cora_ml": "Cora-ML", "cs": "MS Academic", "physics": "Physics",
+    "dblp": "DBLP", "library": "the shipped graph", "proteins": "PROTEINS", "mutag": "MUTAG", "imdb-binary": "IMDB-BINARY",
+}  # fmt: skip
+_SHORT = {"average_precision_positive": "average precision", "accuracy": "test accuracy", "auc": "AUC", "ari": "ARI"}
+_CLASSIFY = {  # by protocol
+    "": "classify whole graphs", "inductive": "classify nodes",
+    "inductive-edges": "classify nodes of a public graph, learnt where edges are private",
+    "transductive": "classify the unlabelled nodes of one graph",
+    "asking": "classify nodes that are private, too (each asks with its own features and edges)",
+}  # fmt: skip
+_USUAL = (  # how conditions begin that nearly every row has; the others are named first
+    "the number of training nodes", "hyper-parameters were chosen without", "which node ids are used for training",
+    "the number of nodes of every client's graph", "the cost of searching hyper-parameters", "which features there are",
+)  # fmt: skip
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -98,15 +107,15 @@ class Question:
     def doubt(self) -> str:
         """Why nothing can be concluded; empty where something can."""
         fewest = min((row for row in self.rows if row.tested), key=lambda row: row.tested, default=None)
-        least = min((n for row in self.rows if (n := row.facts.least_class) is not None), default=None)
-        kept = [row for row in self.rows if row.delta > 0 and row.private and math.isfinite(row.epsilon_provable)]
-        worst = max(kept, key=lambda row: row.delta, default=None)
+        least = min((n for row in self.rows if (n := row.facts.least_class) is not None), default=_FEWEST_OF_A_CLASS)
+        kept = [row for row in self.rows if row.private and math.isfinite(row.epsilon_provable)]
+        worst, first = max(kept, key=lambda row: row.delta, default=None), self.rows[0]
         why = []
         if fewest is not None and fewest.tested < _FEWEST_TESTED:
             was, what = "was" if fewest.tested == 1 else "were", in_words_of(fewest.one, _TESTED.get(fewest.kind, "node"))
             why.append(f"only {counted(fewest.tested, what)} {was} tested, at least {_FEWEST_TESTED} are needed")
-        if least is not None and least < _FEWEST_OF_A_CLASS:
-            what = in_words_of(self.rows[0].one, _TESTED.get(self.rows[0].kind, "node"))
+        if least < _FEWEST_OF_A_CLASS:
+            what = in_words_of(first.one, _TESTED.get(first.kind, "node"))
             why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
         if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
             allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
@@ -136,19 +145,16 @@ class Question:
         """The smallest ε whose best row has most of what there is to gain; then the least trust that is not worse there.
 
         Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance; of a rare class also as
-        much of what any row finds of it. Not worse: by no more than
-        two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
-        seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody
-        has to trust less than that: the answer is a curator's, unless a row of less trust is better there by more than chance.
+        much of what any row finds of it. Not worse: by no more than two standard errors. None where nothing can be concluded,
+        no row keeps its ε, none is better than guessing on every seed, or none is better than what releases nothing private
+        by more than chance. Where the data lie in one hand, nobody has to trust less than that: the answer is a curator's,
+        unless a row of less trust is better there by more than chance.
         """
-        if not self.in_one_hand:
-            return self._picked(self.trusts)
-        own = self._picked((Trust.CURATOR,))
+        own = self._picked((Trust.CURATOR,)) if self.in_one_hand else None
         if own is None:
             return self._picked(self.trusts)
-        better = [row for t in self.trusts if (row := self.at(own.budget, t)) is not None and is_worse(own.row, row)]
-        better = [row for row in better if row.beats and self.repays(row)]
-        return _Pick(_top(better) or own.row, own.budget)
+        able = [row for t in self.trusts if (row := self.at(own.budget, t)) is not None and row.beats and self.repays(row)]
+        return _Pick(_top([row for row in able if is_worse(own.row, row)]) or own.row, own.budget)
 
     def _picked(self, trusts: Sequence[Trust]) -> _Pick | None:
         """As ``pick`` says, of rows for which people trust so."""
@@ -177,9 +183,7 @@ class Question:
     @property
     def level(self) -> str:
         """What is private, in two words."""
-        if not self.unit:
-            return "nothing private"
-        return f"{in_words_of(self.one, self.unit)} level"
+        return f"{in_words_of(self.one, self.unit)} level" if self.unit else "nothing private"
 
     @property
     def one(self) -> str:
@@ -194,9 +198,8 @@ class Question:
         if len(alike) < 2:
             return words
         _, metric, _, split, public = self.head.asked
-        names = phrases.texts()["short_metrics"]
         scope = f"{split} split" if split else "no split"
-        beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
+        beside = (f"by {_SHORT.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
         differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
         return ", ".join([words, *(said for said, told in zip(beside, differ, strict=True) if told)])
 
@@ -204,7 +207,7 @@ class Question:
     def data(self) -> str:
         """The data set's own name."""
         family, _, own = self.head.dataset.rpartition("/")
-        return phrases.texts()["data"].get(own, own if family in ("", "own") else self.head.dataset)
+        return _NAMES.get(own, own if family in ("", "own") else self.head.dataset)
 
     @property
     def title(self) -> str:
@@ -222,30 +225,27 @@ class Question:
         """``finding`` without data and level."""
         return _say("found", self)
 
+    def _others(self, more: bool) -> list[Line]:
+        """The best rows of each level of more trust than ``pick``, or of less, within its ε; the most trust first."""
+        row, budget = self.pick or (None, 0.0)
+        trusts = [t for t in self.trusts if row and (t.rank > row.trust.rank if more else t.rank < row.trust.rank)]
+        return [one for t in trusts if (one := self.at(budget, t)) is not None]
+
     @cached_property
     def rival(self) -> Line | None:
         """What ``pick`` is held against: a row of more trust within its ε, where none of more trust is better."""
-        row, budget = self.pick or (None, 0.0)
-        more = [one for t in self.trusts if row and t.rank > row.trust.rank and (one := self.at(budget, t)) is not None]
-        return more[0] if row and more and not any(is_worse(row, other) for other in more) else None
+        more = self._others(more=True)
+        return more[0] if self.pick and more and not any(is_worse(self.pick.row, other) for other in more) else None
 
     @cached_property
     def beneath(self) -> Line | None:
         """The best row of less trust than ``pick`` where a curator holds all: the others were asked for, too."""
-        row, budget = self.pick or (None, 0.0)
-        less = [one for t in self.trusts if row and t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
-        return max(less, key=lambda one: one.mean, default=None) if self.in_one_hand else None
+        return max(self._others(more=False), key=lambda one: one.mean, default=None) if self.in_one_hand else None
 
     @property
     def able(self) -> list[Line]:
         """Rows that keep an ε that was asked for."""
         return [row for row in self.kept if table.keeps(row, self.budgets[-1] if self.budgets else 0.0)]
-
-    @property
-    def above_ceiling(self) -> bool:
-        """Whether a private row is better than all without privacy, and a reader sees it."""
-        top = self.ceiling
-        return top is not None and any(is_worse(top, r) and format_mean(r) != format_mean(top) for r in self.kept)
 
     @property
     def guessing(self) -> str:
@@ -255,7 +255,7 @@ class Question:
     @property
     def reader(self) -> str:
         """Who may see answers, where people ask for themselves; empty elsewhere."""
-        return "" if self.pick is None or self.one != "person" or self.head.asked[2] != "asking" else _say("reader", self)
+        return _say("reader", self) if self.pick and self.one == "person" and self.head.asked[2] == "asking" else ""
 
     @property
     def star(self) -> str:
@@ -265,19 +265,15 @@ class Question:
     @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
-        return "" if self.pick is None else _say("strength", *self.pick, self.one)
+        return _say("strength", *self.pick, self.one) if self.pick else ""
 
 
 def _word_task(row: Line, every: Sequence[Line]) -> str:
     _, metric, protocol, split, public = row.asked
     alike = [r.asked for r in every if r.asked[1] == metric]
-    words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol")
-    if metric == "ari":
-        words = "find the classes of whole graphs"
-    elif metric == "auc":
-        words = "say which nodes will be linked"
-    elif row.kind.startswith("graph") or row.one == "graph":
-        words = "classify whole graphs"
+    of_graphs = "classify whole graphs" if row.kind.startswith("graph") or row.one == "graph" else ""
+    words = {"ari": "find the classes of whole graphs", "auc": "say which nodes will be linked"}.get(metric, of_graphs)
+    words = words or _CLASSIFY.get(protocol, f"classify with the {protocol} protocol")
     if protocol == "inductive" and len({a[4] for a in alike}) > 1:
         words += _say("public_words", public)
     return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
@@ -286,9 +282,10 @@ def _word_task(row: Line, every: Sequence[Line]) -> str:
 def ask(rows: Sequence[Line]) -> tuple[Question, ...]:
     """Every question of rows (``rows.answering``): those with a row that proves an ε first, then what is about nodes."""
     every = tuple(rows)
-    found = []
-    for asked in dict.fromkeys(row.asked for row in every):
-        here = tuple(row for row in every if row.asked == asked)
+    found, asked = [], dict[tuple[str, ...], list[Line]]()
+    for row in every:
+        asked.setdefault(row.asked, []).append(row)
+    for here in map(tuple, asked.values()):
         units = sorted({row.unit for row in here if row.private and not row.raw}, key=_ORDER.index) or [""]
         found += [Question(here, unit, every) for unit in units]
     return tuple(sorted(found, key=lambda q: (not q.kept, q.of_graphs)))
@@ -326,10 +323,9 @@ def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
         "values": table.values, "mean_of": table.mean_of, "rare": _is_rare, "share_found": _share_found, "span": span,
-        "mean": format_mean,
-        "metrics": table.METRICS, "subject": phrases.texts()["subject"], "say": in_words_of, "number": phrases.rounded,
-        "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
-        "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
+        "mean": format_mean, "metrics": table.METRICS, "say": in_words_of,
+        "number": phrases.rounded, "upper": phrases.upper, "worse": is_worse, "interval": interval, "sure": sure_at_most,
+        "weak": is_weak, "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip
     return vars(phrases.template("answer.txt", escaped=False).make_module(told))
 
@@ -340,12 +336,9 @@ def _say(macro: str, *about: object) -> str:
 
 def span(row: Line) -> str:
     """``interval`` in the unit of a table: out of 100 where it is an accuracy."""
-    low, high = row.low, row.high
-    if high - low < 0.005:
+    if row.high - row.low < 0.005:
         return ""
-    if row.metric == "accuracy":
-        return f"{100 * low:.0f} to {100 * high:.0f}"
-    return f"{low:.2f} to {high:.2f}"
+    return f"{100 * row.low:.0f} to {100 * row.high:.0f}" if row.metric == "accuracy" else f"{row.low:.2f} to {row.high:.2f}"
 
 
 def format_mean(row: Line) -> str:
@@ -367,20 +360,15 @@ def sure_at_most(epsilon: float) -> str:
 def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
-    common = tuple(in_words_of(pick.one, begin) for begin in phrases.texts()["usual"].values())
+    common = tuple(in_words_of(pick.one, begin) for begin in _USUAL)
     return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 
 def missing(rows: Sequence[Line]) -> str:
     """Rows that have no result, in one sentence; empty where all have."""
     found = [row for row in rows if row.status.startswith(("no number", "failed"))]
-    if not found:
-        return ""
-    return (
-        f"{len(found)} of {len(rows)} rows have no result and compete for nothing: "
-        + phrases.first([f"{row.row} ({row.status})" for row in found], 4, "; ")
-        + "."
-    )
+    listed = phrases.first([f"{row.row} ({row.status})" for row in found], 4, "; ")
+    return f"{len(found)} of {len(rows)} rows have no result and compete for nothing: {listed}." if found else ""
 
 
 def _plain(value: float) -> str:

@@ -65,18 +65,13 @@ def section(rows: Sequence[Line]) -> Section:
         bounds=table.num_attack_bounds(rows), named=[one for _, one in named], refused=refused,
         risks=[(row, row.facts.named.risk) for row in rows if row.facts.named and row.facts.named.risk],
     )  # fmt: skip
-    lines = [_found(*one) for one in named]  # all their numbers are columns of results.csv
+    lines = [{
+        "attack": told.one.attack, "row": row.row, "ε proven": phrases.upper(row.epsilon_provable, 2),
+        "ε at least": phrases.lower(told.epsilon()) + ("" if told.one.comparable or not told.counts else "*"),
+        "AUC": f"{fmean(v.auc for v in told.every):.3f}", "advantage": f"{fmean(v.advantage for v in told.every):.3f}",
+        "at most": f"{fmean(limits):.3f}" if (limits := [v.limit for v in told.every if v.limit is not None]) else "—",
+        "what is told": told.one.what, "by": told.one.viewer if told.one.answers == "viewer" else "others, who see answers",
+        "who knows": told.one.needs,
+    } for row, told in named]  # fmt: skip
+    # all their numbers are columns of results.csv
     return Section(tuple(said), (SectionTable.of("Attacks by name", lines, *_say("note")),) if lines else ())
-
-
-def _found(row: Line, told: table.Attack) -> dict[str, str]:
-    one, limits = told.one, [v.limit for v in told.every if v.limit is not None]
-    return {
-        "attack": one.attack, "row": row.row, "ε proven": phrases.upper(row.epsilon_provable, 2),
-        "ε at least": phrases.lower(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
-        "AUC": f"{fmean(v.auc for v in told.every):.3f}",
-        "advantage": f"{fmean(v.advantage for v in told.every):.3f}",
-        "at most": f"{fmean(limits):.3f}" if limits else "—",
-        "what is told": one.what, "by": one.viewer if one.answers == "viewer" else "others, who see answers",
-        "who knows": one.needs,
-    }  # fmt: skip

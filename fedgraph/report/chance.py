@@ -14,7 +14,6 @@ import numpy as np
 from fedgraph.cells import task_facts
 
 STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
-_LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 
 
 def wilson(share: float, tested: int) -> tuple[float, float]:
@@ -23,23 +22,6 @@ def wilson(share: float, tested: int) -> tuple[float, float]:
     middle = (share + z / 2) / (1 + z)
     half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def _area_error(area: float, positives: float, negatives: float) -> float:
-    """Standard error of an AUC by what was tested (Hanley & McNeil, 1982)."""
-    one, two = area / (2 - area), 2 * area**2 / (1 + area)
-    spread = area * (1 - area) + (positives - 1) * (one - area**2) + (negatives - 1) * (two - area**2)
-    return math.sqrt(max(spread / (positives * negatives), 0.0))
-
-
-def _precision_interval(average: float, positives: float) -> tuple[float, float]:
-    """(low, high) of an average precision by how many of the class were tested: its logit interval (Boyd, Eng & Page, 2013)."""
-    if not 0 < average < 1:
-        return wilson(average, max(1, round(positives)))
-    middle = math.log(average / (1 - average))
-    half = STANDARD_ERRORS / math.sqrt(max(1.0, positives) * average * (1 - average))
-    low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
-    return low, high
 
 
 def paired_variance(one: str, other: str, tested: int) -> float | None:
@@ -68,22 +50,33 @@ def of_guessing(metric: str | None, metrics: Mapping[str, float]) -> float:
 
 
 def interval(value: float, line: SimpleNamespace) -> tuple[float, float]:
-    """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
-    if not line.tested:
+    """(low, high) of one seed's value, by what was tested; the value itself where that was not counted.
+
+    An average precision by its logit interval (Boyd, Eng & Page, 2013), an area by Hanley & McNeil (1982).
+    """
+    tested, facts = line.tested, vars(line.facts)
+    if not tested:
         return value, value
     if line.metric == "accuracy":
-        return wilson(value, line.tested)
+        return wilson(value, tested)
     if line.metric == "average_precision_positive" and line.guess:
-        return _precision_interval(value, line.tested * line.guess)
-    positives, negatives = float(line.tested), float(vars(line.facts).get("negatives") or 0)
+        sought = tested * line.guess
+        if not 0 < value < 1:
+            return wilson(value, max(1, round(sought)))
+        half = STANDARD_ERRORS / math.sqrt(max(1.0, sought) * value * (1 - value))
+        low, high = (1 / (1 + math.exp(-(math.log(value / (1 - value)) + side * half))) for side in (-1, 1))
+        return low, high
+    positives, negatives = float(tested), float(facts.get("negatives") or 0)
     if line.metric == "auroc":
         shares = [e.metrics["majority_share"] for e in line.cells if "majority_share" in e.metrics]
-        positives = max(1.0, line.tested * (1 - (statistics.fmean(shares) if shares else 0.5)))
-        negatives = max(1.0, line.tested - positives)
-    if line.metric in ("auc", "auroc") and negatives:
-        half = STANDARD_ERRORS * _area_error(value, positives, negatives)
-        return max(0.0, value - half), min(1.0, value + half)
-    return value, value
+        positives = max(1.0, tested * (1 - (statistics.fmean(shares) if shares else 0.5)))
+        negatives = max(1.0, tested - positives)
+    if line.metric not in ("auc", "auroc") or not negatives:
+        return value, value
+    one, two = value / (2 - value), 2 * value**2 / (1 + value)
+    spread = value * (1 - value) + (positives - 1) * (one - value**2) + (negatives - 1) * (two - value**2)
+    half = STANDARD_ERRORS * math.sqrt(max(spread / (positives * negatives), 0.0))
+    return max(0.0, value - half), min(1.0, value + half)
 
 
 def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
@@ -108,10 +101,3 @@ def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
 def is_worse(line: SimpleNamespace, than: SimpleNamespace) -> bool:
     """By more than two standard errors of the difference."""
     return bool(than.mean - line.mean > STANDARD_ERRORS * error_of_difference(than, line))
-
-
-def beats_guessing(line: SimpleNamespace) -> bool:
-    """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
-    if line.metric == "ari":
-        return bool(line.low >= _LEAST_INDEX)
-    return bool(line.scores) and all(interval(value, line)[0] > line.guesses[seed] for seed, value in line.scores.items())

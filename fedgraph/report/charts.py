@@ -38,12 +38,14 @@ _LONGEST, _NARROW = 250, 310  # pixels: of a horizontal's label; of a panel belo
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100", "auc": "AUC of hidden edges", "auroc": "AUROC of the rare class",
-    "ari": "adjusted Rand index",
+    "ari": "adjusted Rand index", "average_precision_positive": "average precision",
 }  # fmt: skip
 _LOOKS = {  # of a level of trust: colour and symbol, the same in every figure
     "curator": ("#1f6fb2", "circle"), "sums": ("#d9690b", "square"), "own-client": ("#2b8a3e", "triangle-up"),
     "active-server": ("#8e5bb5", "diamond"), "nobody": ("#d1477f", "cross"),
 }  # fmt: skip
+_TIPS = {"row": "row", "method": "method", "interval": "result", "provable": "ε provable", "published": "ε published",
+         "trust": "trust", "assumed": "if"}  # fmt: skip
 _LOOK: Spec = {
     "font": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
     "view": {"stroke": None},
@@ -73,8 +75,15 @@ class Figure:
 
     @cached_property
     def _drawn(self) -> list[Spec]:
-        """Vega-Lite, one for each panel: altair is slow, so that each is written once."""
-        return [_specify(panel) for panel in self.panels]
+        """Vega-Lite, one for each panel, whatever the number of marks; altair is slow, so that each is written once."""
+        import altair
+
+        with altair.data_transformers.disable_max_rows():
+            drawn: list[Spec] = [panel.to_dict(validate=False) for panel in self.panels]
+        for spec in drawn:
+            every = spec["config"] | _LOOK
+            spec["config"] = {k: {**spec["config"].get(k, {}), **v} if isinstance(v, dict) else v for k, v in every.items()}
+        return drawn
 
     @property
     def specs(self) -> list[Spec]:
@@ -97,18 +106,11 @@ class Figure:
 
         return vl_convert.vegalite_to_svg(self._whole)
 
-    @cached_property
-    def png(self) -> bytes:
+    def picture(self, small: bool = False) -> bytes:
+        """As PNG; small: as JPEG, as the page shows a picture that it does not draw itself."""
         import vl_convert
 
-        return vl_convert.svg_to_png(self.svg, scale=_SCALE)
-
-    @cached_property
-    def jpeg(self) -> bytes:
-        """As the page shows a picture that it does not draw itself."""
-        import vl_convert
-
-        return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
+        return vl_convert.svg_to_jpeg(self.svg, 1.0, 50) if small else vl_convert.svg_to_png(self.svg, scale=_SCALE)
 
 
 @cache
@@ -129,28 +131,11 @@ def scripts() -> str:
             digest, _, found = kept.read_bytes().partition(b"\n") if kept.is_file() else (b"", b"", b"")
             if digest == hashlib.sha256(found).hexdigest().encode():
                 return found.decode()
-            made = _bundle()
+            made = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
             own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same
             store.write_atomically(own, hashlib.sha256(made.encode()).hexdigest().encode() + b"\n" + made.encode())
             own.replace(kept)
-    return made or _bundle()
-
-
-def _bundle() -> str:
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-
-
-def _specify(chart: Panel) -> Spec:
-    """Vega-Lite, whatever the number of marks: altair's own limit is for notebooks."""
-    import altair
-
-    with altair.data_transformers.disable_max_rows():
-        spec: Spec = chart.to_dict(validate=False)
-    spec["config"] = {key: {**spec["config"].get(key, {}), **look} if isinstance(look, dict) else look
-                      for key, look in (spec["config"] | _LOOK).items()}  # fmt: skip
-    return spec
+    return made or str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
 def draw_map(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
@@ -214,7 +199,7 @@ class Point:
 
 def name_scale(row: Line) -> str:
     """What the numbers of a picture or of a table are, of rows like this."""
-    return in_words_of(row.one, _AXES.get(row.metric) or phrases.texts()["short_metrics"].get(row.metric, "score"))
+    return in_words_of(row.one, _AXES.get(row.metric, "score"))
 
 
 def draw_lines(
@@ -253,15 +238,18 @@ def _lines(
     x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
               axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))  # fmt: skip
     y = alt.Y("y:Q", title=up, scale=alt.Scale(zero=False, nice=domain is None, domain=domain or alt.Undefined))
-    colour = alt.Color("colour:N", title=heads[0] or None, scale=alt.Scale(domain=looks[0]))
-    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=alt.Scale(domain=looks[1]))] if looks[1] else []
+    colour, shape = (
+        channel(f"{name}:N", title=head or None, scale=alt.Scale(domain=look))
+        for channel, name, head, look in zip((alt.Color, alt.Shape), ("colour", "symbol"), heads, looks, strict=True)
+    )
     asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
     barred = (part["high"] > part["low"]).any()
     layers: list[Panel] = [base.mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))] if barred else []
     layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
-    layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(y, tooltip=asked)
+    layers.append(dots.encode(shape) if looks[1] else dots)
     return alt.layer(*layers, title=alt.TitleParams(panel, limit=_WIDTH), width=_WIDTH, height=HEIGHT)
 
 
@@ -279,15 +267,6 @@ def _tick(x: float) -> str:
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(questions: Sequence[Question]) -> Figure | None:
-    """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
-
-    None where no private row of any has a number.
-    """
-    panels = tuple(draw_question(question) for question in questions if question.kept)
-    return Figure("Accuracy against provable ε", panels, columns=3) if panels else None
-
-
 def draw_question(question: Question) -> Panel:
     """The panel of a question of which at least one row is ``kept``.
 
@@ -297,36 +276,44 @@ def draw_question(question: Question) -> Panel:
     import altair as alt
     import pandas
 
-    scale = 100 if question.head.metric == "accuracy" else 1
-    single = len(question.budgets) == 1 and any(keeps(row, question.budgets[0]) for row in question.kept)
-    middle = (len(question.trusts) - 1) / 2
-    best = [
-        {**_told(row, scale), "x": trust.value if single else budget * _DODGE ** (place - middle)}
-        for place, trust in enumerate(question.trusts) for budget in question.budgets
-        if (row := question.at(budget, trust)) is not None
-    ]  # fmt: skip
-    others = [{**_told(row, scale), "x": row.trust.value if single else row.epsilon_provable} for row in question.kept]
-    if single:
-        others = [point for point, row in zip(others, question.kept, strict=True) if keeps(row, question.budgets[0])]
-    seeds = [{"x": one["x"], "trust": one["trust"], "y": value} for one in best for value in one["seeds"]]
-    for point in (*best, *others):
-        point.pop("seeds")
+    scale, budgets, trusts = 100 if question.head.metric == "accuracy" else 1, question.budgets, question.trusts
+    single = len(budgets) == 1 and any(keeps(row, budgets[0]) for row in question.kept)
+    best, seeds = list[Spec](), list[Spec]()
+    for place, trust in enumerate(trusts):
+        for budget in budgets:
+            if (row := question.at(budget, trust)) is not None:
+                x = trust.value if single else budget * _DODGE ** (place - (len(trusts) - 1) / 2)
+                best.append({**_told(row, scale), "x": x})
+                seeds += [{"x": x, "trust": trust.value, "y": scale * value} for value in row.scores.values()]
+    shown = [row for row in question.kept if not single or keeps(row, budgets[0])]
+    others = [{**_told(row, scale), "x": row.trust.value if single else row.epsilon_provable} for row in shown]
     heights = [point[name] for point in (*best, *others) for name in ("y", "low", "high")]
     span, rules, below = _rules(question, scale, heights)
     y = alt.Y("y:Q", title=name_scale(question.head), scale=alt.Scale(domain=list(span), nice=False, zero=False),
               axis=alt.Axis(tickCount=6))  # fmt: skip
-    x = _trust_axis(question) if single else _epsilon_axis(question, [point["x"] for point in (*best, *others)])
-    trusts = [t.value for t in question.trusts]
-    colours, shapes = (alt.Scale(domain=trusts, range=[_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    names = [trust.value for trust in trusts]
+    if single:
+        title = f"who is trusted, all with ε ≤ {phrases.rounded(budgets[0])} proven"
+        x = alt.X("x:N", title=title, sort=names, axis=alt.Axis(labelAngle=0))
+    else:
+        low, high = (pick(point["x"] for point in (*best, *others)) for pick in (min, max))
+        decades = max(math.log10(high / low), 0.5)
+        ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
+        marked = [budget for budget in budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
+        if decades > 2.2:
+            marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+        axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
+        x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
+    colours, shapes = (alt.Scale(domain=names, range=[_LOOKS[name][k] for name in names]) for k in (0, 1))
     colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
+    tips = [alt.Tooltip(f"{key}:N", title=title) for key, title in _TIPS.items()]
     layers: list[Panel] = []
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
         layers += [] if single else [light.mark_line(color=_FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
-        layers.append(light.mark_point(filled=True, color=_FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
-    horizontals = [*rules, *([(span[0], below, True)] if below else [])]
+        layers.append(light.mark_point(filled=True, color=_FADED, size=22, opacity=0.75).encode(shape, tooltip=tips))
     texts: list[Panel] = []  # above lines, below points
-    for value, label, up in horizontals:
+    for value, label, up in [*rules, *([(span[0], below, True)] if below else [])]:
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "short": [label.partition(" (")[0]]}))
         layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=_GREY).encode(y)]
         said = alt.ExprRef(f"width < {_NARROW} ? datum.short : datum.label")  # whose row it is has no room on a telephone
@@ -338,35 +325,13 @@ def draw_question(question: Question) -> Panel:
         layers.append(base.mark_rule(strokeWidth=1.2, opacity=0.55).encode(alt.Y("low:Q"), alt.Y2("high")))
         if len(seeds) > len(best):
             layers.append(alt.Chart(pandas.DataFrame(seeds)).mark_point(filled=True, size=14, opacity=0.8).encode(x, y, colour))
-        layers += texts
-        layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
+        layers += [*texts, base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=tips)]
         if not single:
-            ends = alt.Chart(pandas.DataFrame(_labels(best, span)))
             size = alt.ExprRef(f"width < {_NARROW} ? 11 : 12")
-            named = ends.mark_text(align="left", dx=9, fontSize=size, fontWeight=600)
-            layers.append(named.encode(x, y, colour, alt.Text("label:N")))
+            ends = alt.Chart(pandas.DataFrame(_labels(best, span))).mark_text(align="left", dx=9, fontSize=size, fontWeight=600)
+            layers.append(ends.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=_WIDTH + 60), width=_WIDTH + 40, height=HEIGHT + 30)
-
-
-def _trust_axis(question: Question) -> Panel:
-    import altair as alt
-
-    title = f"who is trusted, all with ε ≤ {phrases.rounded(question.budgets[0])} proven"
-    return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
-
-
-def _epsilon_axis(question: Question, values: Sequence[float]) -> Panel:
-    import altair as alt
-
-    low, high = min(values), max(values)
-    decades = max(math.log10(high / low), 0.5)
-    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-    marked = [budget for budget in question.budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
-    if decades > 2.2:
-        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
-    return alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
 
 
 def _rules(
@@ -381,46 +346,31 @@ def _rules(
     values = [*heights, *(value for value, *_ in rules)]
     if question.head.metric == "ari":  # small numbers around chance are not drawn large
         values += [-0.05, 0.3]
-    low, high, guess = min(values), max(values), scale * question.guess
-    if not question.guess and question.head.metric != "ari":
+    low, high, guess, metric = min(values), max(values), scale * question.guess, question.head.metric
+    named = f"guessing {question.guess:.2f}" if metric not in ("auc", "auroc", "ari") else "chance"
+    if metric == "accuracy":
+        named = f"{'public sizes' if question.of_graphs else 'largest class'} {guess:.0f}"
+    if not question.guess and metric != "ari":
         return _domain(values), rules, ""
     if low - guess > 1.5 * (high - low):
-        return _domain(values), rules, f"↓ {_guess(question)}"
+        return _domain(values), rules, f"↓ {named}"
     span = _domain([*values, guess])
     if all(abs(value - guess) > 0.04 * (span[1] - span[0]) for value, *_ in rules):
-        rules.append((guess, _guess(question), True))
+        rules.append((guess, named, True))
     return span, rules, ""
-
-
-def _guess(question: Question) -> str:
-    if question.head.metric in ("auc", "auroc", "ari"):
-        return "chance"
-    if question.head.metric != "accuracy":
-        return f"guessing {question.guess:.2f}"
-    return f"{'public sizes' if question.of_graphs else 'largest class'} {100 * question.guess:.0f}"
 
 
 def _told(row: Line, scale: int) -> Spec:
     """A row as a point says it."""
-    low, high = row.low, row.high
     first = [words.split(";")[0].split(" (")[0] for words in row.assumptions[:3]]
-    more = len(row.assumptions) - len(first)
+    more = [f"{len(row.assumptions) - 3} more"] if len(row.assumptions) > 3 else []
     return {
-        "y": scale * row.mean, "low": scale * low, "high": scale * high, "trust": row.trust.value, "slug": row.slug,
+        "y": scale * row.mean, "low": scale * row.low, "high": scale * row.high, "trust": row.trust.value, "slug": row.slug,
         "line": f"{row.name}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.row,
-        "method": row.title.split(". ")[0].rstrip("."),
-        "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
+        "method": row.title.split(". ")[0].rstrip("."), "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
         "provable": phrases.upper(row.epsilon_provable, 3), "published": phrases.rounded(row.epsilon_published, 3),
-        "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
+        "assumed": "; ".join([*first, *more]),
     }  # fmt: skip
-
-
-def _tips() -> list[Panel]:
-    import altair as alt
-
-    named = {"row": "row", "method": "method", "interval": "result", "provable": "ε provable", "published": "ε published",
-             "trust": "trust", "assumed": "if"}  # fmt: skip
-    return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
 def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:

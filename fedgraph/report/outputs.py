@@ -36,31 +36,25 @@ def write_report(
 ) -> None:
     """Write every output of a run into its folder, each whole or not at all, and print the answer.
 
-    Args:
-        resolved: The scenario as it was read, as text.
-        records: Finished cells, one for each task and data set.
-        graphs: Label of a data set → its graph or collection.
-        failed: Cells without a result; results.csv names each of them with its reason.
-
-    Raises:
-        OSError: A file cannot be written.
+    resolved: The scenario as it was read. records: Finished cells, one record for each task and data set. graphs: By label.
+    failed: Cells without a result; results.csv names each of them with its reason.
     """
-    notice = environment.notice
-    found = [result for r in records for result in r.entries]
+    notice, found = environment.notice, [result for r in records for result in r.entries]
     cells, ended = len(found), len(found) + len(failed) >= environment.cells
     lines = table.tabulate([*found, *failed], {dataset: g.provenance.source for dataset, g in graphs.items()})
     shortened = [SHORT_SAVED_RUN] if any(r.short for r in records) else []
     shortened += [] if ended else [UNFINISHED_SAVED_RUN.format(cells, environment.cells)]
-    short = " ".join(shortened) or None  # said first of a run that was shrunk, or is not at its end
-    opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
+    # said first: of data that were generated, and of a run that was shrunk, or is not at its end
+    opening = {key: said for key, said in (("notice", notice), ("short", " ".join(shortened))) if said}
     table.write(lines, out, ended)
     whole = portable({**opening, **dataclasses.asdict(environment)})
-    _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-    _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
     ledger += [line for result in found for line in result.ledger]
-    _text(out / "ledger.jsonl", "".join(line + "\n" for line in ledger))
-
+    files = {
+        "environment.json": json.dumps(whole, indent=1, ensure_ascii=False) + "\n",
+        "scenario.yaml": (f"# {notice}\n" if notice else "") + resolved,
+        "ledger.jsonl": "".join(line + "\n" for line in ledger),
+    }
     sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
@@ -75,24 +69,22 @@ def write_report(
         environment.seed == "secret",
     )  # fmt: skip
     if content.picture is not None:
-        store.write_atomically(out / "answer.png", content.picture.png)
-        _text(out / "answer.svg", content.picture.svg)
-    _text(out / "report.html", page.render_report_page(content))
+        store.write_atomically(out / "answer.png", content.picture.picture())
+        files["answer.svg"] = content.picture.svg
+    files["report.html"] = page.render_report_page(content)
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
-        _text(out / "owners" / file, letter)
+        files[f"owners/{file}"] = letter
+    for file, text in files.items():  # each whole or the one that was there: a full disk leaves nothing half-written
+        store.write_atomically(out / file, text.encode())
     told = {graph.names.label: graph.names.classes for graph in graphs.values() if isinstance(graph, Graph)}
     for label, classes in told.items() if content.questions else ():
         if label and len(told) == 1:  # of what so many are right
             screen.print(f"predicted: {label} ({', '.join(classes[:4])}{', …' if len(classes) > 4 else ''})")
-    for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
+    said = summarise(content.notices, content.first, content.questions) if content.questions else content.sentences
+    own = f"report: {out / 'report.html'} (like these lines, exact: for the holder of the data alone)"
+    for line in (*said, *filter(None, [content.spent]), f"{own}; every table: fedgraph show {out} --csv"):
         screen.print(line)
-    if content.spent:
-        screen.print(content.spent)
-    screen.print(
-        f"report: {out / 'report.html'} (like these lines, exact: for the holder of the data alone); "
-        f"every table: fedgraph show {out} --csv"
-    )
 
 
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
@@ -152,8 +144,3 @@ def _made(records: Sequence[SectionRecords], environment: Environment) -> dict[s
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _text(path: Path, text: str) -> None:
-    """The whole file or the one that was there: a full disk leaves nothing half-written."""
-    store.write_atomically(path, text.encode())

@@ -56,23 +56,15 @@ def reduce_to_outside(entry: Result) -> Result:
     A row that guarantees nothing (ε = ∞) keeps no metric, for nothing bounds what that would tell.
     """
     facts, held = entry.facts, entry.protection
-    finite = math.isfinite(entry.epsilon_provable)
     counted = held is not None and Assumption.COUNTS_PUBLIC in held.assumptions
-    kept: dict[str, Any] = {
-        "one": facts.one,
-        "clients": facts.clients,
+    same = ("one", "clients", "cut_edges_shared", "rounds", "public", "protocol", "split", "public_notes")
+    kept: dict[str, Any] = {name: vars(facts)[name] for name in same} | {
         "train_nodes": facts.train_nodes if counted else 0,
-        "cut_edges_shared": facts.cut_edges_shared,
-        "rounds": facts.rounds,
-        "public": facts.public,
-        "protocol": facts.protocol,
-        "split": facts.split,
         "broken_promise": None if facts.broken_promise is None else "the data break a promise that it rests on.",
-        "public_metrics": facts.public_metrics if finite else (),
-        "public_notes": facts.public_notes,
+        "public_metrics": facts.public_metrics if math.isfinite(entry.epsilon_provable) else (),
     }
-    chosen = isinstance(facts, NodeClassificationCellFacts) and facts.choice is not None
-    told = NodeClassificationCellFacts(**kept, choice=facts.choice) if chosen else TaskFacts(**kept)  # type: ignore[attr-defined]
+    choice = facts.choice if isinstance(facts, NodeClassificationCellFacts) else None
+    told = TaskFacts(**kept) if choice is None else NodeClassificationCellFacts(**kept, choice=choice)
     metrics = {name: value for name, value in entry.metrics.items() if name in told.public_metrics}
     reduced = replace(entry, metrics=metrics, facts=told, notes=facts.public_notes, artefacts={})
     return replace(reduced, epsilon_measured=None, seconds=0.0)
@@ -97,10 +89,7 @@ def explain_withheld(entry: Result) -> str:
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
-    """The privacy sheet of one row, which may be handed out.
-
-    Args:
-        name: Of the row; None: the only private one, or the answer where the accuracies that it is chosen by may leave.
+    """The privacy sheet of one row, which may be handed out; None: the only private row, or the answer.
 
     Raises:
         DataError: No row has the name, or none was named and which is the best is known from exact accuracies only; or the row
@@ -109,27 +98,25 @@ def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.
     seen = see_from_outside(run)
     if name is not None:
         return privacy_sheet.make_privacy_sheet(seen, seen.find(run.find(name).row))
-    able = [row for row in seen.rows if row.held is not None and row.paths and math.isfinite(row.epsilon_provable)]
-    if len(able) == 1:
-        return privacy_sheet.make_privacy_sheet(seen, able[0])
-    if able and not any(row.head.metrics for row in able):
+    able = _signed(seen)
+    if len(able) != 1 and able and not any(row.head.metrics for row in able):
         names = phrases.first([f'"{row.row}"' for row in able], 6, "; ")
-        raise DataError(f"{run.folder}: {phrases.fill('outside', 'unnamed')} Name a ROW, one of: {names}")
-    return privacy_sheet.make_privacy_sheet(seen)
+        why = "which row is the best is known from accuracies on private people, which no ε counts"
+        raise DataError(
+            f"{run.folder}: {why}, so a sheet that is handed out cannot choose by them. Name a ROW, one of: {names}"
+        )
+    return privacy_sheet.make_privacy_sheet(seen, able[0] if len(able) == 1 else None)
+
+
+def _signed(seen: SavedRun) -> list[table.Line]:
+    """Rows that can be signed: those with a finite ε."""
+    return [row for row in seen.rows if row.held is not None and row.paths and math.isfinite(row.epsilon_provable)]
 
 
 def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str, object]]) -> Path:
-    """Write ``outside`` anew into the run's folder.
+    """Write ``outside`` anew into the run's folder: the folder.
 
-    Args:
-        resolved: The scenario with its defaults, YAML.
-        plans: Row → its plan, JSON-ready.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: A file cannot be written.
+    resolved: The scenario with its defaults, YAML. plans: Row → its plan, JSON-ready.
     """
     seen, out = see_from_outside(run), run.folder / OUTSIDE
     if out.exists():
@@ -140,16 +127,15 @@ def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str
     files = {
         "scenario.yaml": _scenario(resolved),
         "results.csv": _results(seen),
-        "statement.txt": _statement(seen),
+        "statement.txt": _text(seen, "statement"),
         "ledger.jsonl": "".join(f"{line}\n" for entry in seen.results for line in entry.ledger),
         "plans.jsonl": "".join(f"{line}\n" for line in declared),
-        "README.txt": _readme(seen),
+        "README.txt": _text(seen, "readme"),
     }
     for name, text in files.items():
         store.write_atomically(out / name, text.encode())
-    for row in seen.rows:
-        if row.held is not None and row.paths and math.isfinite(row.epsilon_provable):
-            privacy_sheet.write_privacy_sheet(privacy_sheet.make_privacy_sheet(seen, row), out / "sheets", force=True)
+    for row in _signed(seen):
+        privacy_sheet.write_privacy_sheet(privacy_sheet.make_privacy_sheet(seen, row), out / "sheets", force=True)
     return out
 
 
@@ -171,34 +157,21 @@ def _results(seen: SavedRun) -> str:
     lines = []
     for entry, row in zip(seen.results, seen.table["row"], strict=True):
         told = result.to_line(entry) | {
-            "row": row,
-            "trust": entry.world.trust.value,
-            "world": entry.world.kind.value,
+            "row": row, "trust": entry.world.trust.value, "world": entry.world.kind.value, "withheld": explain_withheld(entry),
             "assumptions": "" if entry.protection is None else " ".join(a.value for a in entry.protection.assumptions),
-            "calibrated_by": entry.noise_for,
-            "paths": " ".join(f"{path}={price:.6g}" for path, price in entry.paths.items()),
-            "withheld": explain_withheld(entry),
-        }
-        nothing: tuple[tuple[str | None, float | None], ...] = ((None, None),)
-        lines += [told | {"metric": name, "value": value} for name, value in tuple(entry.metrics.items()) or nothing]
+            "paths": " ".join(f"{path}={price:.6g}" for path, price in entry.paths.items()), "calibrated_by": entry.noise_for,
+        }  # fmt: skip
+        found: Mapping[Any, float | None] = entry.metrics or {None: None}
+        lines += [told | {"metric": name, "value": value} for name, value in found.items()]
     counts = dict.fromkeys(("clients", "seed"), "Int64")
     return pd.DataFrame(lines, columns=_COLUMNS).astype(counts).to_csv(index=False, lineterminator="\n")
 
 
-def _statement(seen: SavedRun) -> str:
-    found = [seen.title, *filter(None, [seen.notice]), ""]
-    for row in (row for row in seen.rows if row.held is not None):
-        found += [f"{row.who} · {row.world} · {statement.target(row)} ({row.task}, {row.dataset}; {row.row})"]
-        found += [f"  {sentence}" for sentence in statement.sentences(row)]
-        found += [f"  It holds only if: {condition}." for condition in row.assumptions]
-        found += [f"  Note: {note}" for note in row.notes] + [""]
-    floating_point, seeded, _ = statement.caveats(str(seen.environment.seed) == "secret")
-    return "\n".join([*found, floating_point, seeded]) + "\n"
-
-
-def _readme(seen: SavedRun) -> str:
-    """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
-    seed = "secret" if str(seen.environment.seed) == "secret" else "seeded"
-    parts = [seen.title, *filter(None, [seen.notice]), phrases.fill("outside", seed), phrases.fill("outside", "holds")]
-    parts += [phrases.fill("outside", "files"), " ".join([phrases.fill("outside", "check"), statement.add_up(seen.results)])]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+def _text(seen: SavedRun, part: str) -> str:
+    """``README.txt`` or ``statement.txt``. The price of all together is the sum of the prices, which bounds it."""
+    secret = str(seen.environment.seed) == "secret"
+    text = phrases.template("outside.txt", escaped=False).render(
+        part=part, seen=seen, secret=secret, together=statement.add_up(seen.results), caveats=statement.caveats(secret),
+        sentences=statement.sentences, number=phrases.rounded, inf=math.inf,
+    )  # fmt: skip
+    return text.strip() + "\n"

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -29,6 +29,8 @@ from fedgraph.report.table import Line, answering
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_SEED = "nobody knows the seed, which this page prints and all noise follows from (for real people write seed: secret)"
+_FLOATS = "nobody attacks how floating-point noise is drawn (Mironov 2012)"
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 
 
@@ -92,19 +94,19 @@ class PageContent:
 
     @cached_property
     def picture(self) -> charts.Figure | None:
-        """Of the questions; None where no private row has a number."""
-        return charts.draw_questions(self.questions)
+        """One panel for each question; None where no private row has a number."""
+        panels = tuple(charts.draw_question(question) for question in self.questions if question.kept)
+        return charts.Figure("Accuracy against provable ε", panels, columns=3) if panels else None
 
     @cached_property
     def letters(self) -> dict[str, tuple[str, SectionLetter]]:
         """Name of the file → which task and data, and what it says: one for the owner of each client."""
         found: dict[str, tuple[str, SectionLetter]] = {}
         taken: set[str] = set()
-        for of, section in self.parts:
-            for letter in section.letters:
-                name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
-                taken.add(name.casefold())
-                found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
+        for of, letter in ((of, letter) for of, section in self.parts for letter in section.letters):
+            name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
+            taken.add(name.casefold())
+            found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
         return found
 
 
@@ -131,15 +133,13 @@ def _cell(question: Question, budget: float, trust: Trust) -> _TableCell:
     row = question.at(budget, trust)
     if row is None:
         return _TableCell("—", words="no row keeps it")
-    said = []
-    top = question.ceiling
-    if top is not None:
-        if is_worse(row, top):
-            digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
-            lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
-            said.append(f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}")
-        else:
-            said.append("better than all that was run without privacy" if is_worse(top, row) else "no clear cost")
+    said, top = [], question.ceiling
+    if top is not None and is_worse(row, top):
+        digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
+        lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
+        said = [f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}"]
+    elif top is not None:
+        said = ["better than all that was run without privacy" if is_worse(top, row) else "no clear cost"]
     if rare := answer.find_rare(row, top):  # rows are compared by AUROC, in which half of a rare class is a small step
         said = [rare]
     less = question.within(budget, trust)
@@ -177,19 +177,10 @@ def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
     if question.pick is None:
         return ()
-    row, always = question.pick.row, phrases.texts()["held_if"]
+    row = question.pick.row
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
-    seed = () if content.secret else (always["seed"],)
-    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), always["floats"])))
-
-
-def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
-    """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
-    groups: dict[tuple[str, str], dict[str, Line]] = {}
-    for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
-        groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
-    every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
-    return [(title, rows, base.measures_of(rows)) for title, rows in every.items()]
+    seed = () if content.secret else (_SEED,)
+    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), _FLOATS)))
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
@@ -197,8 +188,10 @@ def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Ca
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    specs: list[Spec] = []
-    look: Spec = {}
+    specs, look = list[Spec](), Spec()
+    tables: dict[tuple[str, str], dict[str, Line]] = {}  # for each task on each data set
+    for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
+        tables.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -209,28 +202,26 @@ def render_report_page(content: PageContent) -> str:
         c=content, answer=answer, begin=phrases.begin, number=phrases.rounded, upper=phrases.upper, lower=phrases.lower,
         inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
-        still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
-        conditions=conditions, words=phrases.texts(), edges_public=Assumption.EDGES_PUBLIC,
-        tables=_tables(content), parts=content.parts,
+        still="" if content.picture is None else _embed(content.picture), lines=table_lines, commands=commands(content),
+        conditions=conditions, edges_public=Assumption.EDGES_PUBLIC,
+        tables=[(" — ".join(of), list(rows.values()), base.measures_of(list(rows.values()))) for of, rows in tables.items()],
+        parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         attacks=attack_bounds.section(content.every),
         sentences=statement.sentences, outside=statement.caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
-        whole=describe_graph, size=describe_graph_size, holder=phrases.fill("outside", "holder"),
-        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
-        specs=lambda: _embed_json({"look": look, "specs": specs}),
+        whole=describe_graph, size=describe_graph_size,
+        style=Markup(phrases.asset("templates/page.css")), script=Markup(phrases.asset("templates/page.js")),
+        vega=Markup(charts.scripts()),
+        specs=lambda: json.dumps({"look": look, "specs": specs}, ensure_ascii=False, separators=(",", ":")),
     )  # fmt: skip
     # HTML needs none of these
     head, scripts, tail = text.partition("<script")
     return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", head) + scripts + tail
 
 
-def _embed_json(value: object) -> Markup:
-    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
-
-
-def _embed(picture: bytes) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
+def _embed(figure: charts.Figure) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(figure.picture(small=True)).decode()
 
 
 def method(name: str) -> tuple[str, str]:
@@ -261,7 +252,3 @@ def _file(title: str, taken: Collection[str]) -> str:
         number += 1
         name = f"{short}-{number}"
     return name
-
-
-def _markup(name: str) -> Markup:
-    return Markup(phrases.asset(f"templates/{name}"))

@@ -1,29 +1,17 @@
-"""The texts of a report, which stand in ``templates/phrases.yaml``, and how numbers are written in them."""
+"""The texts of a report, which stand in ``templates``, and how numbers are written in them."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
 import jinja2
-import yaml
 
 
 def asset(name: str) -> str:
     """The text of a file that comes with the report."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def texts() -> Mapping[str, Mapping[str, str]]:
-    """Part → name → text."""
-    return dict(yaml.safe_load(asset("templates/phrases.yaml")))
-
-
-def fill(part: str, name: str, /, **values: object) -> str:
-    """One text. values: of the names in braces that stand in it."""
-    return texts()[part][name].format(**values)
 
 
 @cache
@@ -49,11 +37,7 @@ def begin(words: str) -> str:
 
 
 def rounded(value: float | None, digits: int = 3) -> str:
-    """A number as tables show it: ``—`` for none and NaN, ``∞`` for ∞.
-
-    Args:
-        digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
-    """
+    """A number as tables show it, with at most ``digits`` beyond the point, or significant ones below 0.01; ``—`` for none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
     if math.isinf(value):
@@ -77,19 +61,11 @@ def lower(value: float | None, digits: int = 2) -> str:
 
 
 def first(texts: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first of several texts, and how many more there are.
-
-    >>> first(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
+    """The first of several texts, and how many more there are: ``a, b and 1 more``."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return between.join(texts[:most]) + more
 
 
 def average(count: int, what: str = "seed", error: str = "deviation") -> str:
-    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
-
-    >>> average(1), average(3, "fold")
-    ('one seed', 'mean ± standard deviation over 3 folds')
-    """
+    """How ``count`` repetitions are summed up, in words: ± only where there are two or more."""
     return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"

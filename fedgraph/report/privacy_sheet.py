@@ -4,15 +4,15 @@
 
 The order is that of the pyramid of NIST SP 800-226: ε and the unit of privacy on top; mechanisms, utility, implementation and
 side channels below; data and trust at the ground, since each layer holds only as well as those under it. The words stand in
-``templates/sheet.html`` and ``templates/deployment.yaml`` (a record of opendp/deployments-registry-data). Everything is read
-from the run, and the price is computed anew from the ledger lines in its cells: it
-signs nothing that it only reads. What a simulation cannot know
-stays a marked blank, never invented.
+``templates/sheet.html`` and ``templates/deployment.yaml`` (a record of opendp/deployments-registry-data). The price is computed
+anew from the ledger lines in the row's cells: the sheet signs nothing that it only reads. What a simulation cannot know stays a
+marked blank, never invented.
 """
 
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +29,8 @@ from fedgraph.types import in_words_of
 _Told: TypeAlias = dict[str, Any]  # what a template reads
 _BLANK = "[BLANK: to be filled in by whoever publishes]"
 _NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
-_MOST_KINDS = 8  # of releases that are listed
-_DIGITS = 6  # significant ones of a registered ε
+_MOST_KINDS, _DIGITS = 8, 6  # of releases that are listed; significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
-
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -46,34 +44,29 @@ class PrivacySheet:
 
 
 def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
-    """The sheet of one row; its price is computed anew from the ledger lines in its cells.
-
-    Args:
-        row: The row; None: the answer at the least ε and the least trust that has one.
+    """The sheet of one row; None: of the answer at the least ε and the least trust that has one.
 
     Raises:
         DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
     """
-    chosen = _answer(run) if row is None else row
-    if chosen.held is None:
-        raise DataError(f"{run.folder}: {chosen.row} states no protection, so there is nothing to sign")
-    _require_price(run, chosen)
-    told = _told(run, chosen)
-    made = _record(chosen, told) if math.isfinite(chosen.epsilon_provable) else None
-    return PrivacySheet(chosen.anchor, phrases.template("sheet.html").render(told), made)
+    if row is None:
+        best = answer.least(answer.ask(table.answering(run.rows)))
+        if best is None:
+            raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
+        row = next(one for one in run.rows if one.row == best.row)
+    if row.held is None:
+        raise DataError(f"{run.folder}: {row.row} states no protection, so there is nothing to sign")
+    _require_price(run, row)
+    told = _told(run, row)
+    made = _record(row, told) if math.isfinite(row.epsilon_provable) else None
+    return PrivacySheet(row.anchor, phrases.template("sheet.html").render(told), made)
 
 
 def make_model_sheet(
     name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str,
     one: str,
 ) -> PrivacySheet:  # fmt: skip
-    """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
-
-    Args:
-        what: what kind of thing it is, and its file.
-        account, lines: the first line of its ledger, and the others.
-        one: what a node of its data is called.
-    """
+    """The sheet of a model or a deployment (``what``, and its file); its price is computed anew from its own ledger."""
     price, held = settle.of_account(account, lines), account.protection
     unit = in_words_of(one, held.unit.value)
     verdict = f"ε = {phrases.upper(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
@@ -83,32 +76,23 @@ def make_model_sheet(
         "title": f"Privacy sheet: {name}", "origin": f"{what} · SHA-256 {sha256}", "notice": None, "row": None, "one": one,
         "verdict": verdict, "proven": verdict, "holds": math.isfinite(price.epsilon), "held": held, "say": in_words_of,
         "releases": [f"{line.path}: {in_words_of(one, line.mechanism)}, {line.count:,} ×" for line in lines] or ["nothing"],
-        "theorem": in_words_of(one, price.theorem) or "nothing is released",
+        "theorem": in_words_of(one, price.theorem) or "nothing is released", "software": software, "blank": _BLANK,
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
-        "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
+        "statement": [in_words_of(one, sentence) for sentence in said],
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
     return PrivacySheet(anchor, phrases.template("sheet.html").render(told), None)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
-    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``: the files.
 
-    Args:
-        out: The folder, which is made where it is missing.
-        force: Whether files with another content are replaced.
-
-    Returns:
-        The files.
-
-    Raises:
-        DataError: A file is already there with another content, or cannot be written.
+    Nothing is left half-written; ``DataError`` where a file is there with another content, unless with ``force``.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        head = phrases.fill("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
-        files[out / f"deployment_{stem}.yaml"] = head + made.record
+        files[out / f"deployment_{stem}.yaml"] = made.record
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
@@ -130,49 +114,35 @@ def _round_up(value: float) -> float:
     return rounded if rounded >= value else math.nextafter(value, math.inf)
 
 
-def _answer(run: SavedRun) -> Line:
-    questions = answer.ask(table.answering(run.rows))
-    found = answer.least(questions)
-    if found is None:
-        raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-    return next(row for row in run.rows if row.row == found.row)
-
-
 def _told(run: SavedRun, row: Line) -> _Told:
-    held, head, environment = row.held, row.head, run.environment
-    unit = in_words_of(row.one, held.unit.value)
-    conditions = list(row.assumptions)
+    held, head, environment, counts = row.held, row.head, run.environment, Counter[str]()
+    unit, open_ = in_words_of(row.one, held.unit.value), math.isinf(row.epsilon_provable)
     verdict = f"ε = {phrases.upper(row.epsilon_provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
-    if math.isinf(row.epsilon_provable):
+    if open_:
         verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     floating_point, by_seed, _ = statement.caveats(secret=False)
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
-    # path, mechanism and number of releases of the first seed's run, from its ledger lines.
-    counts, digest = dict[tuple[str, str], int](), hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
-    for line in row.head.releases:
-        counts[line.path, line.mechanism] = counts.get((line.path, line.mechanism), 0) + line.count
-    found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
-    left = len(found) - _MOST_KINDS + 1
+    for line in head.releases:  # of the first seed's run
+        counts[f"{line.path}: {in_words_of(row.one, line.mechanism)}"] += line.count
+    found = [f"{what}, {count:,} ×" for what, count in counts.items()]
+    left, digest = len(found) - _MOST_KINDS + 1, hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
     return {
-        "run": run, "row": row, "one": row.one, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
-        "title": f"Privacy sheet: {row.who} · {row.world}", "notice": run.notice,
+        "run": run, "row": row, "one": row.one, "held": held, "verdict": verdict, "trust": row.trust, "holds": not open_,
+        "title": f"Privacy sheet: {row.who} · {row.world}", "notice": run.notice, "conditions": (said := list(row.assumptions)),
         "origin": f"{run.title} · {row.row} · SHA-256 of its ledger {digest}",
-        "holds": math.isfinite(row.epsilon_provable), "theorem": in_words_of(row.one, head.theorem) or "nothing is released",
-        "proven": f"{phrases.upper(row.epsilon_provable, 4)} at δ = {head.delta:.3g}, for one run",
-        "of_paths": "; ".join(f"{path}: {phrases.upper(row.paths[path], 4)}" for path in head.paths),
-        "allowed": _delta_words(row, row.facts.train_nodes),
-        "measured": _measured(row),
+        "theorem": in_words_of(row.one, head.theorem) or "nothing is released", "measured": _measured(row),
+        "proven": f"{phrases.upper(row.epsilon_provable, 4)} at δ = {head.delta:.3g}, for one run", "upper": phrases.upper,
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
-        "shares": list(_shares(row, held)),
-        "utility": list(_utility(run, row)),
-        "unprotected": [sentence for sentence in conditions if "public" in sentence],
+        "shares": list(_shares(row, held)), "measures": list(dict.fromkeys(m for e in row.cells for m in e.metrics)),
+        "top": table.best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)]),
+        "metrics": table.METRICS, "mean": table.format_row_mean, "withheld": statement.withheld(row.one, row.epsilon_provable),
+        "unprotected": [sentence for sentence in said if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
-        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrases.rounded,
-        "say": in_words_of,
+        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrases.rounded, "say": in_words_of,
     }  # fmt: skip
 
 
@@ -198,7 +168,6 @@ def _require_price(run: SavedRun, row: Line) -> None:
 
 
 def _shares(row: Line, protection: Protection) -> Iterator[tuple[str, str]]:
-    yield "What is added up where", phrases.fill("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
     for line in {(line.path, line.mechanism): line for line in row.head.releases}.values():
@@ -212,42 +181,19 @@ def _shares(row: Line, protection: Protection) -> Iterator[tuple[str, str]]:
         hiding = clients - colluders if secure else 1
         total = share * math.sqrt(hiding)
         behind = f"; the shares of {hiding} of {clients} clients hide one person: {total:.4g}" if secure else ""
-        yield (
-            f"Sensitivity on the path {line.path}",
-            f"Δ₂ = {total / multiplier:.4g}: noise of standard deviation {share:.4g} at each client{behind}; "
-            f"noise / Δ₂ = {multiplier:.4g}",
-        )
-
-
-def _delta_words(row: Line, people: int) -> str:
-    """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
-    delta, one = row.delta, row.facts.one
-    if delta * people < 0.01:
-        return ""
-    many, allowed = f"{one}s" if one == "graph" else "people", "publishes one of them, drawn at random, in full"
-    if delta * people < 1 - 1e-9:
-        allowed = f"publishes one of them in full with probability {delta * people:.2g}"
-    return phrases.fill("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
+        noise = f"noise of standard deviation {share:.4g} at each client{behind}; noise / Δ₂ = {multiplier:.4g}"
+        yield f"Sensitivity on the path {line.path}", f"Δ₂ = {total / multiplier:.4g}: {noise}"
 
 
 def _measured(row: Line) -> str:
     found = attack_bounds.describe(row).removeprefix("measured by an attack").lstrip(" :")
     if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
-    plain = row.canaries.epsilon(estimator="counting") or 0.0
-    return found + phrases.fill("sheet", "curves", plain=phrases.rounded(math.floor(plain * 100) / 100, 2))
-
-
-def _utility(run: SavedRun, row: Line) -> Iterator[tuple[str, str]]:
-    over = f" (± one standard deviation over {row.seeds} seeds)" if row.seeds > 1 else " (one seed)"
-    if not any(e.metrics for e in row.cells):
-        yield "Accuracy", statement.withheld(row.one, row.epsilon_provable)
-    for name in dict.fromkeys(m for e in row.cells for m in e.metrics if not m.startswith("attack_")):
-        yield table.METRICS.get(name, name.replace("_", " ")), table.format_row_mean(row, name) + over
-        over = ""
-    top = table.best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
-    if top is not None:
-        yield "Without privacy", f"{table.METRICS[top.metric]} {table.format_row_mean(top, top.metric)} ({top.name})"
+    plain = phrases.lower(row.canaries.epsilon(estimator="counting") or 0.0)
+    only = (
+        "This refutes curves of Gaussian noise only, which the ledger says it is; without that assumption the same guesses give"
+    )
+    return f"{found}. {only} ε ≥ {plain}"
 
 
 def _number(value: float) -> str:

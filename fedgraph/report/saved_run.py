@@ -35,6 +35,10 @@ class SavedRun:
     notice: str | None  # which data were generated, whether the run was shrunk, and how many cells are done before its end
 
     @cached_property
+    def _done(self) -> pd.DataFrame:
+        return table.finished(self.table)
+
+    @cached_property
     def results(self) -> tuple[Result, ...]:
         """Every finished cell, in the order of the table."""
         return tuple(table.results_of(self._done))
@@ -45,44 +49,33 @@ class SavedRun:
         return table.rows(self.table, self.results)
 
     def find(self, name: str) -> Line:
-        """One row by its name; nothing else of the run is read.
-
-        Args:
-            name: As a person types it (``table.find_row_name``).
-
-        Raises:
-            DataError: No row, or more than one, has this name; the line lists those that may be meant.
-        """
+        """One row by its name, as a person types it (``table.find_row_name``); nothing else of the run is read."""
         said = self._done.drop_duplicates("row").set_index("row")[["method", "task", "dataset"]].agg(" ".join, axis=1)
         meant = find_row_name(said.to_dict(), name, self.folder)
         return table.rows(self._done[self._done["row"] == meant])[0]
 
-    @property
-    def _done(self) -> pd.DataFrame:
-        return table.finished(self.table)
-
 
 def load_saved_run(folder: Path) -> SavedRun:
-    """Read a run, also one that is at work or was broken off.
-
-    Raises:
-        DataError: There is no run, or a file is damaged.
-    """
-    environment, scenario = (folder / name for name in ("environment.json", "scenario.yaml"))
-    for file in (environment, scenario):
-        if not file.is_file():
-            raise DataError(f"{folder}: not the folder of a run: {file.name} is missing")
+    """Read a run, also one that is at work or was broken off; ``DataError`` where there is none, or a file is damaged."""
     try:
-        told = TypeAdapter(Environment).validate_json(environment.read_text(encoding="utf-8"))
-        asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
+        told = TypeAdapter(Environment).validate_json((folder / "environment.json").read_bytes())
+        asked = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
         title = str(asked.get("title") or asked["name"])
+    except FileNotFoundError as error:
+        raise DataError(f"{folder}: not the folder of a run: {Path(error.filename).name} is missing") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a run: {' '.join(str(error).split())}") from error
     reported = (folder / store.RESULTS_FILE).is_file()
     if reported:
         lines = table.read(folder / store.RESULTS_FILE)
     else:
-        found = [_read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))]
+        found = []
+        for file in sorted((folder / "cells").glob(f"*{store.STORED_CELL_ENDING}")):
+            try:
+                found.append(result.from_line(result.read_file(file)))
+            except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+                why = " ".join(str(error).split())[:200]
+                raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
         labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
         sources = dict(zip(labels, (source.source for source in told.data), strict=False))
         found.sort(key=lambda one: (*one.kind[:4], one.world.words, one.epsilon, one.calibrated_by, one.seed))
@@ -95,11 +88,3 @@ def load_saved_run(folder: Path) -> SavedRun:
         done = UNFINISHED_SAVED_RUN.format(cells, told.cells)
     short = SHORT_SAVED_RUN if told.quick else None
     return SavedRun(folder, lines, told, title, " ".join(filter(None, (told.notice, short, done))) or None)
-
-
-def _read_cell(file: Path) -> Result:
-    try:
-        return result.from_line(result.read_file(file))
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error

@@ -13,12 +13,17 @@ from fedgraph.types import counted, in_words_of
 
 def withheld(one: str, epsilon: float) -> str:
     """Why a number on private people is not handed out, of a row that proves ``epsilon``."""
-    return in_words_of(one, phrases.fill("outside", "exact" if math.isfinite(epsilon) else "open"))
+    private = (
+        "it is exact and computed on private people, so one person's answer can move it and no ε counts it (of nodes that are"
+    )
+    exact = f"{private} answered from their own row, publish_accuracy buys a noisy one)"
+    clear = "this row guarantees nothing (ε = ∞), so nothing bounds what the number tells of one person"
+    return in_words_of(one, f"withheld: {exact if math.isfinite(epsilon) else clear}")
 
 
 def caveats(secret: bool) -> tuple[str, ...]:
     """What is outside every statement. secret: whether the run's seed was ``secret``."""
-    return tuple(phrases.fill("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
+    return tuple(phrases.template("caveats.txt", escaped=False).render(secret=secret).splitlines())
 
 
 def add_up(results: Iterable[Result]) -> str:
@@ -33,13 +38,8 @@ def add_up(results: Iterable[Result]) -> str:
             spent.setdefault((one.dataset, unit), []).append(one.epsilon_provable)
     each = [f"ε = {phrases.upper(sum(found), 4)} at {unit} level of {dataset} ({counted(len(found), 'training')})"
             for (dataset, unit), found in spent.items()]  # fmt: skip
-    return phrases.fill("outside", "together", each=", ".join(each)) if each else ""
-
-
-def target(row: Line) -> str:
-    """The ε that was asked for, in words."""
-    asked = "no budget" if math.isinf(row.epsilon) else f"ε = {phrases.rounded(row.epsilon)}"
-    return asked + (" (as published)" if row.calibrated_by == "published" else "")
+    what = f"All private trainings here together cost at most {', '.join(each)}."
+    return f"{what} One row that alone is handed out costs its own ε." if each else ""
 
 
 def sentences(row: Line) -> tuple[str, ...]:
@@ -49,6 +49,6 @@ def sentences(row: Line) -> tuple[str, ...]:
         broken=next((e.facts.broken_promise for e in row.cells if e.facts.broken_promise), None),
         clear=[path for path, price in row.paths.items() if math.isinf(price)],
         holders=max(vars(e.facts).get("worst_node_clients", 0) for e in row.cells),
-        measured=attack_bounds.describe(row), one_run=phrases.fill("statement", "one_run", runs=row.seeds),
+        measured=attack_bounds.describe(row),
     )  # fmt: skip
     return tuple(in_words_of(row.one, line) for line in text.splitlines() if line)

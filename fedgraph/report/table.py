@@ -1,21 +1,17 @@
 """The table of a run: a line for each cell, as ``results.parquet`` and ``results.csv`` keep it; and a line for each row.
 
-tabulate(results, sources)   from results to the table
-write(table, folder)         its files; read(file) gives the table again
-results_of(table)            the results again, without artefacts
+tabulate(results, sources)   from results to the table; write and read: its files; results_of: the results again
 group(table)                 one line for each row: means over seeds, the largest ε
 rows(table)                  the same lines with the cells behind them: what answer, page, sheets and letters read
-per_client(table)            what single clients reach, where owners are compared
 """
 
 from __future__ import annotations
 
 import ast
-import io
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +34,6 @@ from fedgraph.privacy import Trust
 from fedgraph.report import chance, phrases
 from fedgraph.types import in_words_of
 
-RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a number is also in ``_NUMBERS``
     "row", "task", "dataset", "source", "one", "question", "method", "variant", "name", "title", "trust", "world",
     "viewer", "unit", "relation", "assumptions", "epsilon", "delta", "calibrated_by", "epsilon_published",
@@ -46,17 +41,23 @@ COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a
     "clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "status", "private",
     "raw", "notes", "seconds", "chosen", "epsilon_trial", "facts", "ledger", "record",
 )  # fmt: skip
-_INSIDE = ("facts", "ledger", "record")  # JSON that programs read
 _NUMBERS = (
     "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "value", "chance",
     "seconds", "epsilon_trial", "tested", "clients", "cut_edges",
 )  # fmt: skip
-_COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
+_TYPED = {**dict.fromkeys(_NUMBERS, "float64"), **dict.fromkeys(("rounds", "train_nodes", "seed"), "int64")}
+_LISTS = ("assumptions", "notes")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
-METRICS = phrases.texts()["metrics"]  # what rows are compared by; the first that a row has
+METRICS = {  # what rows are compared by; the first that a row has
+    "average_precision_positive": "average precision of the class that is looked for",
+    "accuracy": "test accuracy",
+    "auc": "area under the ROC curve of hidden edges",
+    "ari": "adjusted Rand index of the clusters",
+}
 _RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
+_LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 _EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
 _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
@@ -64,52 +65,40 @@ _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mapping[Cell, str] | None = None) -> pd.DataFrame:
-    """The table of finished and failed cells.
+    """A line for each finished or failed cell, with ``COLUMNS`` and one for each metric; None or NaN where it is no question.
 
     Args:
-        results: In the order of the table.
         sources: Data set → where it came from: ``real``, ``synthetic``, ``embedded`` or ``own``.
         names: ``Cell.row`` → its name; None: as these cells alone are told apart.
-
-    Returns:
-        A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
     names = name_rows(results) if names is None else names
     rows: dict[Cell, list[Result]] = {}
     for one in results:
         if not one.failed:
             rows.setdefault(one.row, []).append(one)
-    compared = dict(zip(rows, _metrics(list(rows.values())), strict=True))
+    compared = _metrics(rows)
     measured = {row: attack.epsilon() for row, cells in rows.items() if (attack := _canaries(cells)) is not None}
     lines = []
     for one in results:
         cells, metric, held = rows.get(one.row), compared.get(one.row), one.protection
-        of_graphs = one.facts.kind.startswith("graph")
-        told: dict[str, object] = {
-            "row": names[one.row],
-            "source": sources.get(one.dataset, "none"),
-            "question": " · ".join(filter(None, (one.task, *_asked(cells[0], metric), held.unit.value if held else "")))
-            if cells and metric
-            else None,
-            "name": _short_of(one.method, one.variant),
-            "title": title_of(one.method),
-            "trust": _trust(one).value if cells else one.world.trust.value,
+        asked = (one.task, *_asked(cells[0], metric), held.unit.value if held else "") if cells and metric else ()
+        of_graphs, source = one.facts.kind.startswith("graph"), sources.get(one.dataset, "none")
+        lines.append(result.to_line(one) | {
+            "row": names[one.row], "source": source, "question": " · ".join(filter(None, asked)) or None,
+            "name": _short_of(one), "title": title_of(one.method), "trust": (_trust(one) if cells else one.world.trust).value,
             "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
-            "metric": metric,
-            "value": one.metrics.get(metric or "", math.nan),
-            "tested": (_tested(cells) or None if of_graphs else one.facts.tested) if cells else None,
+            "metric": metric, "value": one.metrics.get(metric or "", math.nan),
             "chance": chance.of_guessing(metric, one.metrics),
-        }
-        lines.append(result.to_line(one) | told)
+            "tested": None if not cells else (_tested(cells) or None) if of_graphs else one.facts.tested,
+        })  # fmt: skip
     return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
-    metrics = sorted(_metrics_in(table))
-    table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
-    table = table.astype(dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "int64"))
-    texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_NUMBERS, *_COUNTS, *_LISTS, *_WHETHER)}
+    metrics, at = sorted(name for name in table if name not in COLUMNS), COLUMNS.index("clients")
+    table = table[[*COLUMNS[:at], *metrics, *COLUMNS[at:]]].astype(_TYPED | dict.fromkeys(metrics, "float64"))
+    texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_TYPED, *_LISTS, "private", "raw")}
     return table.assign(**{name: column.where(column.notna(), None) for name, column in texts.items()})
 
 
@@ -122,11 +111,7 @@ def title_of(method: str) -> str:
 
 
 def results_of(table: pd.DataFrame) -> list[Result]:
-    """The results of the lines, in their order, without artefacts.
-
-    Raises:
-        ValueError: It is no table of results.
-    """
+    """The results of the lines, in their order, without artefacts; ``ValueError`` for what is no table of results."""
     return [result.from_line(line) for line in table.to_dict("records")]
 
 
@@ -136,10 +121,8 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
-    """What single clients reach, where owners are compared: a line for each cell, way of taking part, client and metric.
-
-    ``all`` is everybody. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own.
-    """
+    """What single clients, and ``all``, reach where owners are compared: a line for each cell, way of taking part, client and
+    metric. ``epsilon_provable`` is of the client's dearest unit, and ``tested`` counts that client's own."""
     naming = ["row", "task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by", "seed"]
     lines = []
     for line, one in zip(table[naming].to_dict("records"), results_of(table), strict=True):
@@ -152,16 +135,15 @@ def per_client(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
-    """Write ``results.csv``, ``clients.csv`` where owners are compared, and ``results.parquet`` where the run is at its end.
-
-    Each is written whole or not at all. ended: whether no cell is missing.
-    """
-    text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
-    store.write_atomically(folder / RESULTS_TEXT, to_text(text).encode())
+    """Write ``results.csv``, ``clients.csv`` where owners are compared, and, where no cell is missing, ``results.parquet``."""
+    counts = table.astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
+    text = to_text(counts.drop(columns=["facts", "ledger", "record"]))  # JSON that programs read
+    store.write_atomically(folder / "results.csv", text.encode())
     if len(clients := per_client(table)):
-        store.write_atomically(folder / CLIENTS_TEXT, to_text(clients).encode())
+        store.write_atomically(folder / "clients.csv", to_text(clients).encode())
     if ended:
-        store.write_atomically(folder / store.RESULTS_FILE, to_parquet(table))
+        whole = table.to_parquet(index=False, compression="zstd", write_page_checksum=True)
+        store.write_atomically(folder / store.RESULTS_FILE, whole)
 
 
 def to_text(table: pd.DataFrame) -> str:
@@ -170,19 +152,8 @@ def to_text(table: pd.DataFrame) -> str:
     return str(table.assign(**joined).to_csv(index=False, lineterminator="\n"))
 
 
-def to_parquet(table: pd.DataFrame) -> bytes:
-    """The table as a file whose pages have checksums."""
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
-
-
 def read(file: Path) -> pd.DataFrame:
-    """The table that ``write`` wrote.
-
-    Raises:
-        DataError: The file is damaged, or is no table of results.
-    """
+    """The table that ``write`` wrote; ``DataError`` where the file is damaged, or is no table of results."""
     import pyarrow
     import pyarrow.parquet
 
@@ -195,43 +166,34 @@ def read(file: Path) -> pd.DataFrame:
     return _typed(table)
 
 
-def _metrics_in(table: pd.DataFrame) -> list[str]:
-    """The columns that are metrics."""
-    return [name for name in table.columns if name not in COLUMNS]
-
-
 def group(table: pd.DataFrame) -> pd.DataFrame:
     """One line for each row, in order of first appearance; cells that failed are in none.
 
-    Returns:
-        The columns that name a row and say what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds``
-        repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
-        ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
+    It has what names a row and what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds`` repetitions (NaN where
+    a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind, ``tested`` of the seed that
+    tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
-    whole = finished(table)
-    groups, metrics = whole.groupby("row", sort=False), _metrics_in(table)
-    found = groups[list(_SAME[1:])].first()
-    value = groups["value"]
-    found["mean"] = value.mean().where(value.count() == groups.size())
-    found["deviation"] = value.std(ddof=1)
-    found["seeds"] = groups.size()
-    largest = ["epsilon_published", "epsilon_provable", "epsilon_measured"]
-    found[largest] = groups[largest].max()
-    first = ["metric", "theorem", "paths", "chosen", "epsilon_trial"]
-    found[first] = groups[first].first()
-    found[["chance", "seconds", *metrics]] = groups[["chance", "seconds", *metrics]].mean()
-    found["tested"] = groups["tested"].min()
-    kept = ["clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "private", "raw"]
-    found[kept] = groups[kept].first()
-    found["status"] = whole["status"].where(whole["status"] != "ok").groupby(whole["row"], sort=False).first()
-    found["status"] = found["status"].fillna("ok")
-    return found.reset_index()
+    whole = finished(table).assign(status=lambda done: done["status"].where(done["status"] != "ok"))
+    groups, metrics = whole.groupby("row", sort=False), [name for name in table if name not in COLUMNS]
+
+    def of(how: str, *names: str) -> dict[str, tuple[str, str]]:
+        return {name: (name, how) for name in names}
+
+    promised = ("clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "private", "raw")
+    found = groups.agg(
+        **of("first", *_SAME[1:]), mean=("value", "mean"), deviation=("value", "std"), seeds=("value", "size"),
+        **of("max", "epsilon_published", "epsilon_provable", "epsilon_measured"),
+        **of("first", "metric", "theorem", "paths", "chosen", "epsilon_trial"), **of("mean", "chance", "seconds", *metrics),
+        **of("min", "tested"), **of("first", *promised, "status"),
+    )  # fmt: skip
+    found["mean"] = found["mean"].where(groups["value"].count() == found["seeds"])
+    return found.fillna({"status": "ok"}).reset_index()
 
 
 # ---- names of rows ---------------------------------------------------------------------------------------------------
-def _short_of(method: str, variant: str) -> str:
+def _short_of(row: Cell) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
-    return method if variant in _PLAIN else variant
+    return row.method if row.variant in _PLAIN else row.variant
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
@@ -240,24 +202,22 @@ def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
     No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
     where another row would be called the same.
     """
-    names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
-    reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
+    names = {}
+    for row in dict.fromkeys(cell.row for cell in cells):
+        epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
+        reading = " as published" if row.calibrated_by == "published" else ""
+        names[row] = f"{_short_of(row)}, {row.world.words}, ε={epsilon}{reading}"
+    reads = ["method", "task", "dataset"]
     while len(set(map(plain_name, names.values()))) < len(names):
         read = reads.pop(0) if reads else None
         groups: dict[tuple[str, ...], list[Cell]] = {}
         for row, name in names.items():
             groups.setdefault(plain_name(name), []).append(row)
         for same in groups.values():
-            more = range(1, len(same) + 1) if read is None else [read(row) for row in same]
+            more = range(1, len(same) + 1) if read is None else [vars(row)[read] for row in same]
             if len(set(more)) > 1:
                 names |= {row: f"{names[row]} · {told}" for row, told in zip(same, more, strict=True)}
     return names
-
-
-def _name(row: Cell) -> str:
-    reading = " as published" if row.calibrated_by == "published" else ""
-    epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
-    return f"{_short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
 
 
 def plain_name(name: str) -> tuple[str, ...]:
@@ -271,15 +231,10 @@ def plain_name(name: str) -> tuple[str, ...]:
 
 
 def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
-    """The one row that is meant.
+    """The one row that is meant by a name, or by words of it (or parts of words) that only one has; ``eps=4`` is ``ε=4``.
 
-    Args:
-        names: Of all rows, each with further words that may be said of it: its method, task and data set.
-        asked: A name, or words of it (or parts of words) that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
-        where: What the error begins with.
-
-    Raises:
-        DataError: No row, or more than one, is so called; the line lists those that may be meant.
+    names: Of all rows, each with further words that may be said of it: its method, task and data set. ``DataError``, which
+    begins with ``where`` and lists those that may be meant, where no row, or more than one, is so called.
     """
     wanted, plain = plain_name(asked), {name: plain_name(name) for name in names}
     words = {name: own + plain_name(names[name]) for name, own in plain.items()}
@@ -287,15 +242,12 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     def holds(own: tuple[str, ...], word: str) -> bool:
         return word in own if word.startswith("e=") else any(word in one for one in own)
 
-    tests: tuple[Callable[[str], bool], ...] = (
-        lambda name: plain[name] == wanted,
-        lambda name: set(wanted) <= set(plain[name]),
-        lambda name: set(wanted) <= set(words[name]),
-        lambda name: all(holds(words[name], word) for word in wanted),
+    found = (
+        [name for name in names if wanted and plain[name] == wanted]
+        or [name for name in names if wanted and set(wanted) <= set(plain[name])]
+        or [name for name in names if wanted and set(wanted) <= set(words[name])]
+        or [name for name in names if wanted and all(holds(words[name], word) for word in wanted)]
     )
-    found: list[str] = []
-    for fits in tests:
-        found = found or [name for name in names if wanted and fits(name)]
     if len(found) == 1:
         return found[0]
     many = f"{len(found)} rows" if found else "no row"
@@ -316,7 +268,7 @@ class Line(SimpleNamespace):
 
 
 class Attack(SimpleNamespace):
-    """One attack on a row. ``every``: facts of each attacked seed; ``delta`` of the row; ``counts``: guesses of all seeds
+    """An attack on a row. ``every``, ``one``: facts of each attacked seed, and of the first; ``counts``: guesses of all seeds
     together, since their coins are independent, one entry for each number of guesses."""
 
     @classmethod
@@ -326,12 +278,8 @@ class Attack(SimpleNamespace):
         return cls(every=tuple(every), one=every[0], delta=delta, counts=counts)
 
     def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA, estimator: str = "") -> float | None:
-        """The ε that the guesses refute at the row's δ; None where no theorem gives one.
-
-        Args:
-            alpha: The probability with which it may be wrong.
-            estimator: Which bound of ``audit.one_run`` reads them, in the place of the attack's own.
-        """
+        """The ε that the guesses refute at the row's δ, with the probability ``alpha`` of being wrong; None where no theorem
+        gives one. estimator: Which bound of ``audit.one_run`` reads them, in the place of the attack's own."""
         return _bound(self.counts, self.delta, estimator or self.one.estimator, alpha) if self.counts else None
 
     @property
@@ -347,14 +295,8 @@ def _bound(counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha
 
 
 def rows(table: pd.DataFrame, results: Sequence[Result] | None = None) -> list[Line]:
-    """One line for each row, in order of first appearance; cells that failed are in none.
-
-    Args:
-        results: Of the finished cells, where they are in memory; None: as the table holds them.
-
-    Returns:
-        The columns of ``group``, ``cells`` (the row's results, one a seed), what the first of them says, and what ``scored``
-        says of ``metric`` (empty where there is nothing to compare the row by).
+    """The lines of ``group``, with ``cells`` (the row's results, one a seed), what the first of them says, and what ``scored``
+    says of ``metric`` (empty where there is nothing to compare the row by). results: Of the finished cells; None: the table's.
     """
     done, cells = finished(table), dict[str, list[Result]]()
     for name, one in zip(done["row"], results_of(done) if results is None else results, strict=True):
@@ -402,16 +344,11 @@ def _told(line: Line, cells: tuple[Result, ...]) -> dict[str, object]:
 
 
 def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: float = 0.0) -> Line:
-    """The line, compared by a metric.
+    """The line, compared by a metric: ``scores`` and ``guesses`` (seed → the metric, and what somebody reaches there who learnt
+    nothing), ``mean`` (NaN where a seed has no number), ``deviation`` (None of one seed), ``guess``, the interval ``low`` to
+    ``high``, ``beats`` (better than guessing on every seed), ``status``, and ``usable``: whether it may be an answer.
 
-    Args:
-        refuted: Whether an attack contradicts its ε; None: as it was.
-        of_sizes: What rows of the same question reach that see public sizes alone.
-
-    Returns:
-        With ``scores`` and ``guesses`` (seed → the metric, and what somebody reaches there who learnt nothing), ``mean`` (NaN
-        where a seed has no number), ``deviation`` (None of one seed), ``guess``, the interval ``low`` to ``high``, ``beats``
-        (whether it is better than guessing on every seed), ``status``, and ``usable``: whether it may be an answer.
+    refuted: Whether an attack contradicts its ε; None: as it was. of_sizes: What rows reach that see public sizes alone.
     """
     scores = {e.seed: v for e in line.cells if math.isfinite(v := e.metrics.get(metric, math.nan))}
     whole, chances = len(scores) == len(line.cells), {e.seed: chance.of_guessing(metric, e.metrics) for e in line.cells}
@@ -425,7 +362,9 @@ def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: fl
     })  # fmt: skip
     spans = [chance.interval(value, told) for value in scores.values()] or [(math.nan, math.nan)]
     told.low, told.high = min(low for low, _ in spans), max(high for _, high in spans)
-    told.beats = chance.beats_guessing(told)
+    told.beats = told.low >= _LEAST_INDEX  # one training of the row above that seed's own guess, on every seed
+    if metric != "ari":
+        told.beats = bool(scores) and all(chance.interval(value, told)[0] > told.guesses[s] for s, value in scores.items())
     told.status = line.stated if whole or line.stated != "ok" else "no number: a value is missing or not finite"
     if told.refuted:
         told.status = f"refuted: an attack shows ε ≥ {phrases.lower(line.epsilon_measured)}"
@@ -446,20 +385,20 @@ def answering(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(scored(line, line.metric, of_sizes=sizes[line.asked]) if line.asked in sizes else line for line in every)
 
 
-def _metrics(rows: Sequence[Sequence[Result]]) -> list[str | None]:
+def _metrics(rows: Mapping[Cell, Sequence[Result]]) -> dict[Cell, str | None]:
     """By which metric each row is compared; None where it has none: all rows of one task on one data set by the first of
     ``METRICS`` that each has; of graphs that are clustered by how well their classes are found."""
-    own = [{name for e in cells for name in e.metrics} & METRICS.keys() for cells in rows]
-    beside: dict[tuple[str, str], list[set[str]]] = {}
-    for (head, *_), has in zip(rows, own, strict=True):
-        beside.setdefault((head.task, head.dataset), []).extend([has] if has else [])
-
-    def first(head: Result, has: set[str]) -> str | None:
-        shared = set[str].intersection(*beside[head.task, head.dataset]) if has else has
-        found = next((name for name in METRICS if name in (shared or has)), None)
-        return "ari" if head.facts.kind == "graph_clustering" and "ari" in has else found
-
-    return [first(cells[0], has) for cells, has in zip(rows, own, strict=True)]
+    own = {row: {name for e in cells for name in e.metrics} & METRICS.keys() for row, cells in rows.items()}
+    shared: dict[tuple[str, str], set[str]] = {}
+    for row, has in own.items():
+        if has:
+            shared[row.task, row.dataset] = has & shared.get((row.task, row.dataset), has)
+    found = {}
+    for row, has in own.items():
+        able = (has and shared[row.task, row.dataset]) or has
+        by_classes = "ari" in has and rows[row][0].facts.kind == "graph_clustering"
+        found[row] = "ari" if by_classes else next((name for name in METRICS if name in able), None)
+    return found
 
 
 def _asked(head: Result, metric: str | None) -> tuple[str, ...]:
@@ -523,15 +462,10 @@ def mean_of(line: Line, metric: str) -> float:
     return statistics.fmean(found) if found else math.nan
 
 
-def _deviation_of(line: Line, metric: str) -> float:
-    """Sample standard deviation over seeds; 0 of one."""
-    found = values(line, metric)
-    return statistics.stdev(found) if len(found) > 1 else 0.0
-
-
 def format_row_mean(line: Line, metric: str) -> str:
     """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
-    found, deviation = values(line, metric), _deviation_of(line, metric)
+    found = values(line, metric)
+    deviation = statistics.stdev(found) if len(found) > 1 else 0.0
     digits = 4 if 0 < deviation < 0.0005 else 3
     spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
     return f"{round(mean_of(line, metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console as RichConsole
+from rich.console import JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -50,8 +51,7 @@ class Console:
         self._says = not quiet
         self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
-        self._begun = self._planned = time.monotonic()
-        self._last = self._begun
+        self._begun = self._planned = self._last = time.monotonic()
         self._cells = (0, 0)
         self._fresh = 0  # cells that this process finished
         self._first = math.inf  # when the first of them was done
@@ -119,17 +119,14 @@ class Console:
         name = next((name for name in _COMPARED if name in metrics), "")
         rare = name == "accuracy" and metrics.keys() >= _RARE  # there accuracy says little, and the page leads with this
         name = "auroc" if rare else name
-        if not name or not math.isfinite(cell.epsilon) or not math.isfinite(metrics[name]):
-            return
-        asked = (cell.task, cell.dataset, name)
-        found = f", finds {100 * metrics['recall_at_alerts']:.0f} of 100 of the rare class" if rare else ""
-        mine = metrics[name], f"{cell.words.rpartition(',')[0]}{found}"
-        self._best[asked] = max(self._best.get(asked, (-math.inf, "")), mine)
-        value, row = self._best[asked]
-        self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
+        if name and math.isfinite(cell.epsilon) and math.isfinite(metrics[name]):
+            found = f", finds {100 * metrics['recall_at_alerts']:.0f} of 100 of the rare class" if rare else ""
+            mine, asked = (metrics[name], f"{cell.words.rpartition(',')[0]}{found}"), (cell.task, cell.dataset, name)
+            value, row = self._best[asked] = max(self._best.get(asked, mine), mine)
+            self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 
     def _left(self) -> str:
-        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure.
+        """At the pace so far: a cell is taken to last as long as the next.
 
         A first cell loads and compiles what the others share, and so tells too much; later ones alone tell too little, since
         cheap methods come first: what is said lies between, and nothing is said by a beginning.
@@ -147,8 +144,7 @@ class Console:
     def progress(self, stage: str, done: int, total: int) -> None:
         """done of total within the cell that is running."""
         self._running[next(iter(self._running))] = done / max(total, 1)
-        self._tell()
-        self._line()
+        self.wait()
 
     def wait(self) -> None:
         """Cells run side by side and none is done."""
@@ -174,8 +170,8 @@ class Console:
             words = words_last and index == len(header) - 1
             whole = words_last and not words
             width = max(map(len, (name, *(row[index] for row in rows)))) if whole else None
-            left = index < 2 or words
-            table.add_column(name, justify="left" if left else "right", no_wrap=whole or index == 0, min_width=width)
+            justify: JustifyMethod = "left" if index < 2 or words else "right"
+            table.add_column(name, justify=justify, no_wrap=whole or index == 0, min_width=width)
         for row in rows:
             table.add_row(*row)
         self._out.print(table)

@@ -157,11 +157,10 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore, short: bool) -> Se
     """The finished cells of a stage, for the report. short: whether the run was shrunk."""
     from fedgraph.report import SectionRecords
 
-    found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
-    entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
-    task, dataset = stage.task, stage.context.dataset
+    found = tuple(kept.load(cell) for cell in stage.cells if kept.written(cell))
+    task = stage.task
     kind = next((f.facts.kind for f in found if not f.failed), task.kind)  # with owners nodes have a section of their own
-    return SectionRecords(kind, task.label, dataset, task.params.model_dump(), entries, artefacts, short=short)
+    return SectionRecords(kind, task.label, stage.context.dataset, task.params.model_dump(), found, short=short)
 
 
 def _describe_process(

@@ -483,7 +483,6 @@ def _facts(params: Params, context: CellContext, dealt: _Dealt, split: ClassifyS
         clients=dealt_to.num_clients, partition=dealt_to.description, natural=dealt_to.natural, cut_edges=0, folds=parts,
         graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()),
         least_class=measures.least_class(collection.labels),
-        majority=float(np.bincount(collection.labels).max() / sizes.size),
         classifier="SVM" if params.only_nearest is None else f"k-NN, k = {params.neighbours[0]}",
     )  # fmt: skip
 
@@ -502,10 +501,9 @@ def _bound(
     if not np.isfinite(epsilons).all():
         return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
     balanced = float(np.mean([operating_points.best_accuracy(float(e)) for e in epsilons]))
     given = operating_points.best_accuracy_given(sizes, collection.labels, epsilons)
-    return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
+    return replace(facts, bayes_balanced=balanced, bayes_given_size=given)
 
 
 def _judge(

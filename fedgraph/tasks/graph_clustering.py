@@ -31,7 +31,7 @@ from scipy.spatial.distance import cdist
 from fedgraph import comparison, methods, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.cells import GraphClusteringCellFacts, require_distinct_cells
-from fedgraph.comparison import MetricSpace, agreement, classify, cluster, gromov
+from fedgraph.comparison import MetricSpace, classify, cluster, gromov
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import column_ranks, method_kinds
@@ -44,8 +44,6 @@ from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 _How = Literal["gw", "fgw", "mean", "histogram"]
 _OF_VECTORS = ("mean", "histogram")
 _FOLDS, _NEIGHBOURS = 5, 5
-_SAMPLED = 100  # pairs that are solved with one descent and carefully
-_BARYCENTRES, _MOST_MEMBERS = 3, 12  # barycentres that POT makes, too; members of each
 _COSTS, _GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 _MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
 _PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
@@ -443,22 +441,14 @@ def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context:
 def compare_spaces(
     params: Params, made: Sequence[MetricSpace], k: int, alpha: float | None, cell: Cell, context: CellContext
 ) -> _Compared:
-    """All discrepancies, k clusters by k-means with barycentres, and how much local minima vary. alpha: as in
-    ``GromovOptions``.
-    """
+    """All discrepancies, and k clusters by k-means with barycentres. alpha: as in ``GromovOptions``."""
     options = params.options(alpha, [space.num_points for space in made])
     distances, solved = graphs.solve_all(made, options, context)
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     found = context.runtime.on_server(_kmeans, tuple(made), options, k, params.num_init, params.max_iterations, rng, distances)
-    sample = seeds.seeded_generator(context.root, *cell.path, "minima")
     checked = graphs.verify(made, options, params.verify, seeds.seeded_generator(context.root, *cell.path, "verify"), context)
-    centres = None
-    if checked is not None and alpha is None:
-        centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
-    minima = _minima_variation(made, options, sample)
     pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
-    facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
-    return _Compared(distances, found.labels, facts, pictured)
+    return _Compared(distances, found.labels, replace(solved, verified=checked), pictured)
 
 
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
@@ -476,40 +466,12 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
     return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
 
-def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> comparison.GromovBarycentreFacts | None:
-    clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
-    members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
-    both = [agreement.of_barycentres(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
-    if not both:
-        return None
-    ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
-    return comparison.GromovBarycentreFacts(len(both), ours, theirs)
-
-
 def _kmeans(
     made: Sequence[MetricSpace], options: gromov.GromovOptions, k: int, num_init: int, max_iterations: int,
     rng: np.random.Generator, distances: np.ndarray,
 ) -> cluster.Clustering:  # fmt: skip
     plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
     return cluster.by_gromov(made, k, rng, options=plain, num_init=num_init, max_iterations=max_iterations, distances=distances)
-
-
-def _minima_variation(
-    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
-) -> comparison.SolverMinima | None:
-    """In how many of a sample of pairs the careful search ends below one descent, and the mean drop (one − best)/one."""
-    which = gromov.all_pairs(len(spaces))
-    if not len(which):
-        return None
-    which = which[rng.permutation(len(which))[:_SAMPLED]]
-    plain = replace(options, solver="fast", restarts=0, kicks=0)
-    careful = replace(plain, restarts=graphs.RESTARTS, kicks=graphs.KICKS)
-    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
-    drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
-    lower = float((drop > 1e-6).mean())
-    return comparison.SolverMinima(
-        len(which), lower, float(drop.mean()), 1 + graphs.RESTARTS + graphs.KICKS, options.restarts + options.kicks > 0
-    )
 
 
 def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import math
 from dataclasses import replace
 from typing import Any
@@ -62,6 +63,12 @@ def ask(*cells: Result) -> tuple[Question, ...]:
     return answer.ask(rows(*cells))
 
 
+def pick(question: Question, what: str = "name") -> tuple[Any, float]:
+    """The name, or something else, of the row to use; and its ε. Fails where none is recommended."""
+    assert question.pick is not None
+    return vars(question.pick.row)[what], question.pick.budget
+
+
 def test_the_finding_names_data_level_epsilon_trust_and_the_ceiling() -> None:
     (question,) = ask(
         *seeds("whole", 0.67, 0.69), *seeds("sums", 0.67, 0.69, trust=Trust.SUMS),
@@ -81,12 +88,6 @@ def test_what_an_attacker_can_believe_is_never_said_too_small(epsilon: float, mo
     assert ("the proof alone protects little" in question.strength) == (epsilon > 5)
 
 
-def test_the_interval_holds_the_tested_and_every_seed() -> None:
-    """Two standard errors of 400 tested nodes around the least and the largest seed."""
-    (row,) = rows(*seeds("a", 0.5, 0.7, facts=NodeClassificationCellFacts(tested=400)))
-    assert (round(row.low, 2), round(row.high, 2)) == (0.45, 0.74)
-
-
 @pytest.mark.parametrize(
     ("one", "natural", "trust"),
     [("person", False, Trust.CURATOR), ("person", True, Trust.OWN_CLIENT), ("node", False, Trust.OWN_CLIENT)],
@@ -95,8 +96,7 @@ def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool,
     facts = NodeClassificationCellFacts(one=one, natural=natural, tested=1000)
     curator = cell("a", 0.8, facts=replace(facts, natural=False))
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
-    assert question.pick is not None
-    assert question.pick.row.trust is trust
+    assert pick(question, "trust")[0] is trust
     beside = "; a federation that shows the server only sums reaches 79 (no clear difference)"
     assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
@@ -109,8 +109,7 @@ def test_a_difference_that_is_no_chance_is_said_and_has_the_star(curator: float,
     facts = NodeClassificationCellFacts(one="person", tested=1000)
     given = [replace(cell("a", curator, facts=facts)), cell("a", sums, trust=Trust.SUMS, facts=facts)]
     (question,) = ask(*[replace(c, metrics={**c.metrics, "majority_share": 0.4}) for c in given])
-    assert question.pick is not None
-    assert question.pick.row.trust is star
+    assert pick(question, "trust")[0] is star
     assert ("no clear difference" in question.finding) == (abs(curator - sums) < 0.05)
     assert ("curator would be no better at this ε (79)." in question.finding) == ((curator, star) == (0.79, Trust.SUMS))
 
@@ -124,8 +123,7 @@ def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     assert "right for 40 of 100 in one training and 100 in another" in question.found
     steady = [replace(c, metrics={**c.metrics, "majority_share": 0.4}, facts=facts) for c in seeds("steady", 0.55, 0.56, 0.54)]
     (question,) = ask(*given, *steady)
-    assert question.pick is not None
-    assert question.pick.row.name == "steady"
+    assert pick(question)[0] == "steady"
 
 
 def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own() -> None:
@@ -157,26 +155,23 @@ def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_
         made("clear", 0.90, epsilon=math.inf),
     ]  # fmt: skip
     (question,) = ask(*cells)
-    assert question.pick is not None
-    assert (question.pick.row.name, question.pick.budget) == ("b", 4.0)
+    assert pick(question) == ("b", 4.0)
     assert list(question.trusts) == [Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT]
 
 
-def test_seven_tested_people_conclude_nothing_and_no_row_is_named() -> None:
-    (question,) = ask(cell("one", 1.0, facts=NodeClassificationCellFacts(tested=7)), cell("two", 0.4))
-    assert question.pick is None
-    assert question.finding.startswith(
-        "On d, node level: nothing can be concluded (only 7 nodes were tested, at least 100 are needed)"
-    )
-    assert "one" not in question.found.replace("concluded", "")
-
-
-@pytest.mark.parametrize(("change", "words"), [({"least_class": 19}, "19 nodes"), ({"delta": 0.002}, "δ = 0.002")])
-def test_small_classes_and_a_large_delta_conclude_nothing(change: dict[str, Any], words: str) -> None:
-    facts = NodeClassificationCellFacts(tested=1_000, least_class=change.pop("least_class", 200))
-    (question,) = ask(cell("one", 0.67, facts=facts, **change))
+@pytest.mark.parametrize(
+    ("facts", "delta", "words"),
+    [
+        ({"tested": 7}, 1e-5, "only 7 nodes were tested, at least 100 are needed"), ({"least_class": 19}, 1e-5, "19 nodes"),
+        ({}, 0.002, "δ = 0.002"), ({}, 1e-5, ""),
+    ],
+)  # fmt: skip
+def test_few_people_small_classes_and_a_large_delta_conclude_nothing(facts: dict[str, int], delta: float, words: str) -> None:
+    told = NodeClassificationCellFacts(**{"tested": 1_000, "least_class": 200} | facts)
+    (question,) = ask(cell("one", 1.0, facts=told, delta=delta))
     assert words in question.doubt
-    assert ask(cell("one", 0.67, facts=NodeClassificationCellFacts(tested=1_000, least_class=200)))[0].doubt == ""
+    assert (question.pick is None, "nothing can be concluded" in question.found) == (bool(words), bool(words))
+    assert not words or "one," not in question.found, "no row is named"
 
 
 @pytest.mark.parametrize(
@@ -198,30 +193,16 @@ def test_the_data_say_what_a_node_is_called(one: str, title: str, covered: str) 
     assert ("node" in everything, "edge" in everything.casefold()) == (one == "node", one != "person")
 
 
-def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> None:
-    held = Protection(Relation.NODE_REPLACE, Viewer.WORLD, (Assumption.EDGES_PUBLIC,))
-    made = page.PageContent(rows_of(seeds("open", 0.7, 0.72, protection=held, trust=Trust.NOBODY)), "title", "lead")
-    shown = page.render_report_page(made)
-    assert "Protected: One node&#39;s features and label are private; its edges are public; two worlds are compared" in shown
-    assert "one with one node&#39;s row and label replaced" in shown
-
-
-def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
+def test_a_row_is_the_answer_only_at_an_epsilon_that_it_provably_keeps() -> None:
     claims = cell("claims", 0.9, provable=math.inf)
     (question,) = ask(claims, cell("sound", 0.5))
-    assert question.pick is not None
-    assert question.pick.row.name == "sound"
+    assert pick(question)[0] == "sound"
     (question,) = ask(claims)
     assert question.pick is None
     assert "nothing here can be called private" in question.found
-
-
-def test_calibrated_to_a_claim_a_row_counts_at_its_provable_epsilon() -> None:
     (question,) = ask(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
-    assert question.within(1.0, Trust.CURATOR) is None
     best = question.within(4.0, Trust.CURATOR)
-    assert best is not None
-    assert best.name == "claims"
+    assert (question.within(1.0, Trust.CURATOR), best and best.name) == (None, "claims")
 
 
 def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
@@ -233,20 +214,14 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 def test_units_are_never_mixed() -> None:
     node, edge = ask(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
-    best = node.within(1.0, Trust.CURATOR)
-    assert best is not None
-    assert best.name == "nodes"
     assert [(q.unit, [r.name for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
+    assert (best := node.within(1.0, Trust.CURATOR)) is not None
+    assert best.name == "nodes"
 
 
 def test_less_trust_serves_everybody_and_stands_in_no_column_of_more() -> None:
-    lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
-    assert rows_of([lpgnn])[0].trust is Trust.NOBODY
-    (question,) = ask(lpgnn, cell("curated", 0.7))
-    for trust in Trust:
-        best = question.within(1.0, trust)
-        assert best is not None
-        assert best.name == "lpgnn"
+    (question,) = ask(cell("lpgnn", 0.8, trust=Trust.NOBODY), cell("curated", 0.7))
+    assert {best.name for trust in Trust if (best := question.within(1.0, trust))} == {"lpgnn"}
     curator, nobody = page.table_lines(question)
     assert curator[1][0].row is not None
     assert (curator[0], curator[1][0].row.name) == (Trust.CURATOR, "curated")
@@ -281,15 +256,24 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_this_is_said
     facts = LinkPredictionCellFacts(tested=200, negatives=1_000)
     made = functools.partial(cell, accuracy=0.5, epsilon=8.0, facts=facts, protection=links)
     (question,) = ask(
-        made("private", metrics={"auc": 0.6}), made("public features", metrics={"auc": 0.8}, provable=0.0, paths={})
+        made("private", metrics={"auc": 0.6}), (free := made("public features", metrics={"auc": 0.8}, provable=0.0, paths={}))
     )
     assert question.pick is None
+    assert ask(free, made("private", metrics={"auc": 0.95}))[0].finding.count("0.5 is chance") == 1
     assert (
         "no private row does better than public features, which releases nothing private and reaches AUC 0.80" in question.found
     )
-    good = made("private", metrics={"auc": 0.9})
-    shown = page.render_report_page(page.PageContent(rows_of([good]), "title", "lead"))
-    assert "Protected: All edges of one node are private; features and labels are public; two worlds are compared" in shown
+    held = Protection(Relation.NODE_REPLACE, Viewer.WORLD, (Assumption.EDGES_PUBLIC,))
+    for good, protected in (
+        (made("private", metrics={"auc": 0.9}), "All edges of one node are private; features and labels are public"),
+        (
+            cell("open", 0.7, protection=held, trust=Trust.NOBODY),
+            "One node's features and label are private; its edges are public",
+        ),
+    ):
+        shown = html.unescape(page.render_report_page(page.PageContent(rows_of([good]), "title", "lead")))
+        assert f"Protected: {protected}; two worlds are compared" in shown
+    assert "one with one node's row and label replaced" in shown
 
 
 def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended() -> None:
@@ -301,8 +285,7 @@ def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended
     assert question.pick is None
     assert "no private row does better than own, which releases nothing private and is right for 76" in question.found
     (question,) = ask(free, low, made("hop", 0.9, epsilon=8.0))
-    assert question.pick is not None
-    assert question.pick.row.row == "hop, curator, ε=8"
+    assert pick(question, "row")[0] == "hop, curator, ε=8"
     assert "; own, which releases nothing private, is right for 76 of 100" in question.found
 
 
@@ -332,23 +315,7 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
     best = "nothing to use: the best row is right for 71 of 100 (66 to 75)"
     assert ask(guess)[0].found == f"{best}, and naming the largest class always is right for 70."
     assert ask(tied[0])[0].found == "nothing to use: the best row reaches AUC 0.53 (0.48 to 0.58; 0.5 is chance)."
-    pick = ask(*tied)[0].pick
-    assert pick is not None
-    assert (pick.row.name, pick.budget) == ("high", 8.0)
-
-
-def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
-    """7 of 100 are of the class: a row that ranks them with AUROC 0.89 is something to use, one with 0.5 is not."""
-    found = {"accuracy": 0.93, "majority_share": 0.93, "auroc": 0.89, "recall_at_alerts": 0.6, "precision_at_alerts": 0.6}
-    facts = NodeClassificationCellFacts(tested=1_000)
-    for area, use in ((0.89, True), (0.5, False)):
-        (question,) = ask(cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts))
-        assert (question.pick is not None) == use
-        said = (
-            "finds 60 of 100 of the rare class by looking at as many nodes as it has (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)"
-        )
-        assert (said in question.found) == use
-        assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.89 is"
+    assert pick(ask(*tied)[0]) == ("high", 8.0)
 
 
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
@@ -361,33 +328,16 @@ def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
 
 
 def test_no_two_questions_have_one_title() -> None:
-    """By two metrics, on two splits, or with other people public, where the words for the task do not say so."""
+    """By two metrics, on two splits, on other data, or with other people public, where the words for the task do not say so."""
     split = functools.partial(NodeClassificationCellFacts, protocol="transductive")
     asking = functools.partial(NodeClassificationCellFacts, protocol="asking", split="random")
     found = ask(
-        cell("a", 0.7, facts=split(split="random")), cell("a", 0.7, task="u", facts=split()),
+        cell("a", 0.7, facts=split(split="random")), cell("a", 0.7, task="u", facts=split()), cell("a", 0.5, dataset="e"),
         cell("a", 0.7, task="p", facts=asking(public="nothing")), cell("a", 0.7, task="q", facts=asking(public="share 0.1")),
         cell("a", 0.7, task="r", metrics={"accuracy": 0.7, "average_precision_positive": 0.3}, facts=asking(public="nothing")),
     )  # fmt: skip
-    assert len({question.title for question in found}) == len(found) == 5
-
-
-def test_several_questions_are_told_apart() -> None:
-    other = NodeClassificationCellFacts(protocol="transductive")
-    found = rows(cell("a", 0.5), cell("a", 0.6, dataset="e"), cell("a", 0.7, task="u", facts=other))
-    questions = answer.ask(found)
-    assert [q.data for q in questions] == ["d", "e", "d"]
-    assert questions[0].title.endswith("· d")
-
-
-def test_conditions_begin_with_the_most_unusual() -> None:
-    usual = (Assumption.COUNTS_PUBLIC, Assumption.SPLIT_FROM_EDGES, Assumption.UNTUNED, Assumption.TEST_GRAPH_PUBLIC)
-    held = Protection(Relation.NODE_REPLACE, Viewer.CURATOR_TRUSTED, usual)
-    other = Protection(Relation.NODE_REPLACE, Viewer.CURATOR_TRUSTED, (Assumption.TEST_GRAPH_PUBLIC,))
-    found = rows(cell("a", 0.5, protection=held), cell("b", 0.4, protection=other))
-    said = answer.conditions(found[0], found)
-    assert said[:2] == (Assumption.SPLIT_FROM_EDGES.words, Assumption.TEST_GRAPH_PUBLIC.words)
-    assert set(said[2:]) == {Assumption.COUNTS_PUBLIC.words, Assumption.UNTUNED.words}
+    assert len({question.title for question in found}) == len(found) == 6
+    assert {question.data for question in found} == {"d", "e"}
 
 
 def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
@@ -405,17 +355,19 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
     assert max(map(len, long[1:])) <= 100
 
 
-def test_of_a_rare_class_a_smaller_budget_must_find_nearly_as_many() -> None:
-    """By AUROC ε = 1 has nearly all, by finds it has half: whoever looks for fraud needs ε = 4."""
-    found = {"accuracy": 0.96, "majority_share": 0.96, "precision_at_alerts": 0.5}
+def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
+    """7 of 100 are of the class. By AUROC ε = 1 has nearly all, by finds it has half: whoever looks for fraud needs ε = 4."""
+    found = {"accuracy": 0.93, "majority_share": 0.93, "precision_at_alerts": 0.5}
     facts = NodeClassificationCellFacts(protocol="asking", one="person", tested=1000)
     (question,) = ask(
-        cell("a", 0.96, epsilon=1, facts=facts, metrics=found | {"auroc": 0.94, "recall_at_alerts": 0.35}),
-        cell("a", 0.96, epsilon=4, facts=facts, metrics=found | {"auroc": 0.97, "recall_at_alerts": 0.7}),
-        cell("b", 0.99, epsilon=math.inf, facts=facts, metrics=found | {"auroc": 0.99, "recall_at_alerts": 1.0}),
-    )
-    assert question.pick is not None
-    assert question.pick.budget == 4
-    assert "finds 70 of 100 of the rare class" in question.finding
+        *(cell("a", 0.93, epsilon=e, facts=facts, metrics=found | {"auroc": area, "recall_at_alerts": share})
+          for e, area, share in ((1, 0.94, 0.35), (4, 0.97, 0.7), (math.inf, 0.99, 1.0)))
+    )  # fmt: skip
+    assert pick(question)[1] == 4
+    assert "finds 70 of 100 of the rare class by looking at as many people as it has (AUROC 0.97; 0.9" in question.finding
     assert "without privacy 100 (AUROC 0.99)" in question.finding
+    assert question.finding.count("0.5 is chance") == 1
     assert question.reader.startswith("Who sees answers: each person asks and sees its own alone")
+    assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.97 is"
+    (none,) = ask(cell("a", 0.93, metrics=found | {"auroc": 0.5, "recall_at_alerts": 0.6}, facts=facts))
+    assert none.pick is None

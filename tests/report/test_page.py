@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import vl_convert
 
@@ -27,7 +26,7 @@ from tests.report.test_answer import ask, cell
 
 def record(label: str, entries: list[Result], dataset: str = "d", **params: Any) -> SectionRecords:
     own = [replace(e, task=label, dataset=dataset) for e in entries]
-    return SectionRecords("node_classification", label, dataset, params, tuple(own), ({},) * len(own))
+    return SectionRecords("node_classification", label, dataset, params, tuple(own))
 
 
 def content(*cells: Result, notices: tuple[str, ...] = (), records: tuple[SectionRecords, ...] = ()) -> page.PageContent:
@@ -97,14 +96,6 @@ def test_a_cost_is_what_a_reader_subtracts_and_one_belief_stands_beside_one_epsi
     assert "98.1 % sure" not in text
 
 
-def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
-    shown = page.render_report_page(content(cell("a", 0.7)))
-    words, folded = shown.partition('<details class="inline">')[::2]
-    assert "two worlds are compared, the real one and one with one node&#39;s row, label and edges replaced" in words
-    assert "node-replace" not in words
-    assert "(<code>node-replace</code>)" in folded
-
-
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     points = [
         charts.Point("p", "y", "a", 1.0, 0.5, 0.1),
@@ -112,49 +103,32 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
         charts.Point("p", "y", "b", 1.0, math.nan),
     ]
     made = [charts.draw_lines("caption", points, across="x")[0] for _ in range(2)]
-    assert made[0].png.startswith(b"\x89PNG")
-    assert made[0].svg.startswith("<svg")
+    assert made[0].picture().startswith(b"\x89PNG")
+    assert made[0].picture(small=True).startswith(b"\xff\xd8")
     assert made[0].svg == made[1].svg
     (spec,) = made[0].specs
-    assert spec["width"] == "container"
-    assert sorted((p["x"], p["y"], round(p["high"] - p["low"], 3)) for p in marks(spec, "point")) == [
-        ("1", 0.5, 0.2),
-        ("∞", 0.6, 0.0),
-    ]
+    found = [(p["x"], p["y"], round(p["high"] - p["low"], 3)) for p in marks(spec, "point")]
+    assert (spec["width"], found) == ("container", [("1", 0.5, 0.2), ("∞", 0.6, 0.0)])
 
 
-def test_a_map_of_many_nodes_is_a_picture() -> None:
-    """6,000 marks are more than altair draws unasked; the page shows the picture."""
-    places = np.random.default_rng(0).normal(size=(6_000, 2))
-    (panel,) = charts.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
-    figure = charts.Figure("c", (panel,), live=False)
-    assert figure.jpeg.startswith(b"\xff\xd8")
-    assert len(figure.jpeg) < 40_000
-
-
-def test_the_page_says_the_finding_once_and_what_to_type() -> None:
-    made = replace(content(cell("features", 0.5), cell("features", 0.6, epsilon=8.0)), folder="runs/a")
-    text = page.render_report_page(made)
-    title = re.search(r"<h1>(.*?)</h1>", text, re.S)
-    assert title is not None
-    assert "with ε ≤ 1 proven, one trusted curator is right for 50 of 100" in title[1]
-    body = text[text.index("<body") : text.index('id="specs"')]
-    assert body.count("proven, one trusted curator is right for") == 1
-    typed = [line for line, _ in page.commands(made)]
-    assert typed[0] == 'fedgraph sheet runs/a "features, curator, ε=1"'
-    assert typed[1:] == [
-        'fedgraph fit runs/a "features, curator, ε=1" -o model.fedgraph',
-        "fedgraph predict model.fedgraph GRAPH -o answers.csv --people own", "fedgraph explain runs/a",
-    ]  # fmt: skip
-
-
-def test_commands_are_written_as_a_shell_reads_them() -> None:
-    """A row that takes a test graph as public is fit with a graph of other people; names may hold what a shell would read."""
+def test_the_page_says_the_finding_once_and_what_to_type_as_a_shell_reads_it() -> None:
+    """After a shrunk run the whole one comes first; a row that takes a test graph as public is fit with other people."""
     facts = NodeClassificationCellFacts(protocol="inductive", split="random", public="test-graph")
-    made = replace(content(cell("features", 0.5, facts=facts)), folder="runs/my $HOME")
-    typed, asked = (line for line, _ in page.commands(made)[1:3])
-    assert asked.endswith("--people public")
-    assert typed == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
+    made = replace(
+        content(cell("features", 0.5, facts=facts), cell("features", 0.6, epsilon=8.0, facts=facts), notices=("SHORT RUN",)),
+        folder="runs/my $HOME", made={"Command": "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"},
+    )  # fmt: skip
+    text = page.render_report_page(made)
+    body = text[text.index("<body") : text.index('id="specs"')]
+    assert body.count("with ε ≤ 1 proven, one trusted curator is right for 50 of 100") == 1
+    assert 'data-say="the smallest useful ε, but read the warning above"' in body
+    assert [line for line, _ in page.commands(made)] == [
+        "fedgraph run 'my card.yaml' --seeds 2", "fedgraph sheet 'runs/my $HOME' \"features, curator, ε=1\"",
+        "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph",
+        "fedgraph predict model.fedgraph GRAPH -o answers.csv --people public", "fedgraph explain 'runs/my $HOME'",
+    ]  # fmt: skip
+    words, folded = body.partition('<details class="inline">')[::2]
+    assert ("node-replace" in words, "(<code>node-replace</code>)" in folded) == (False, True)
 
 
 def test_a_page_about_people_speaks_of_people_and_of_the_one_seed_without_privacy() -> None:
@@ -167,15 +141,6 @@ def test_a_page_about_people_speaks_of_people_and_of_the_one_seed_without_privac
     assert "trusted with the people that it holds" in body
     assert "(one seed)" in body
     assert re.findall(r"[^.]*\b(?:nodes?|edges?)\b[^.]*", body) == []
-
-
-def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
-    short = replace(
-        content(cell("features", 0.5), notices=("SHORT RUN",)),
-        made={"Command": "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"},
-    )
-    assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
-    assert 'data-say="the row to use, but read the warning above"' in page.render_report_page(short)
 
 
 def test_conditions_beyond_three_are_folded_in_place() -> None:
@@ -254,7 +219,7 @@ def test_scripts_are_kept_and_only_read_as_they_were_written(
 ) -> None:
     made = iter(["draw(é)"])  # no second time
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(charts, "_bundle", lambda: next(made))
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: next(made))
     file = tmp_path / "fedgraph" / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
     if found is not None:
         file.parent.mkdir()
@@ -263,7 +228,13 @@ def test_scripts_are_kept_and_only_read_as_they_were_written(
     assert [one.name for one in file.parent.iterdir()] == [file.name]
 
 
-def test_every_link_of_a_page_leads_somewhere(big: str) -> None:
+def test_every_link_of_a_page_leads_somewhere_and_owners_have_a_page_each(big: str) -> None:
+    taken: set[str] = set()
+    for title in ("t-d-a b", "t-d-a-b", "t-d-A B", "t-d-" + "銀" * 80, "t-d-" + "銀" * 79 + "行"):  # names that are alike
+        name = page._file(title, taken)
+        assert name.casefold() not in taken
+        assert len(name.encode()) < 240
+        taken.add(name.casefold())
     body = big[: big.index('id="specs"')]
     ids = re.findall(r'\sid="([^"]+)"', body)
     assert len(ids) == len(set(ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFa
 from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import page, table
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
 
@@ -31,24 +31,20 @@ def record(kind: str, client: str, value: float, epsilon: float) -> dict[str, An
 
 
 def entry(world: World, epsilon: float, records: list[dict[str, Any]], method: str = "features") -> dict[str, Any]:
-    return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default", "world": world, "epsilon": epsilon,
-        "calibrated_by": "provable", "seed": 0, "delta": 1e-4, "metrics": {}, "seconds": 1.0, "paths": {},
-        "epsilon_published": None, "epsilon_provable": epsilon, "protection": None,
-        "epsilon_measured": None, "theorem": "", "notes": (), "ledger": (),
-        "facts": {"results": records, "protocol": "inductive", "public": "test-graph", "clients": 2, "cut_edges": 0},
-    }  # fmt: skip
+    return {"world": world, "epsilon": epsilon, "method": method, "seed": 0, "protection": None, "records": records}
 
 
 def entries() -> list[dict[str, Any]]:
+    def of_all(kind: str, epsilon: float, *values: float) -> list[dict[str, Any]]:
+        return [record(kind, client, value, epsilon) for client, value in zip(("all", "a", "b"), values, strict=True)]
+
     return [
-        entry(ALONE_WORLD, math.inf, [record("alone", c, v, math.inf) for c, v in (("all", 0.55), ("a", 0.5), ("b", 0.6))]),
-        entry(ALONE_WORLD, 4.0, [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.3), ("b", 0.4))]),
-        entry(SUMS, 4.0, [record("federated", c, v, 3.9) for c, v in (("all", 0.65), ("a", 0.7), ("b", 0.55))]
-              + [record("personalised", c, v, 3.9) for c, v in (("all", 0.7), ("a", 0.72), ("b", 0.61))]),
+        entry(ALONE_WORLD, math.inf, of_all("alone", math.inf, 0.55, 0.5, 0.6)),
+        entry(ALONE_WORLD, 4.0, of_all("alone", 4.0, 0.35, 0.3, 0.4)),
+        entry(SUMS, 4.0, of_all("federated", 3.9, 0.65, 0.7, 0.55) + of_all("personalised", 3.9, 0.7, 0.72, 0.61)),
         entry(World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(0, "a")), 4.0, [record("left-out", "a", 0.45, 0.0)]),
-        entry(SUMS, 4.0, [record("federated", c, 0.99, math.inf) for c in ("all", "a", "b")], method="leaky"),
-    ]  # fmt: skip
+        entry(SUMS, 4.0, of_all("federated", math.inf, 0.99, 0.99, 0.99), method="leaky"),
+    ]
 
 
 def seeded(given: list[dict[str, Any]], seeds: int = 3) -> list[dict[str, Any]]:
@@ -61,26 +57,26 @@ def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short:
 
 
 def finished(given: dict[str, Any]) -> Result:
-    facts = given["facts"] | {"results": tuple(ClientResultCellFacts(**r) for r in given["facts"]["results"])}
-    return Result(**given | {"facts": ParticipationCellFacts(**facts)})
+    results = tuple(ClientResultCellFacts(**r) for r in given["records"])
+    facts = ParticipationCellFacts(results=results, protocol="inductive", public="test-graph", clients=2, cut_edges=0)
+    own = {key: value for key, value in given.items() if key != "records"}
+    return replace(Result("t", "d", "", "default", SUMS, 0.0, "provable", 0, delta=1e-4, facts=facts), **own)
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = participation.write_letters(participation.read(of(seeded(entries()))), "d")[0]
+    section = participation.build(of(seeded(entries())))
+    assert section.first[0].startswith("Is it worth joining (t): at ε = 4, 1 of 2 gain (a +22), none loses.")
+    letter = section.letters[0]
+    assert letter.answer.startswith("In short: joining helps you with every ε that was tried; at ε = 4 you get 22 more of 100")
+    assert (letter.client, letter.rows[0][-1]) == ("a", "joining helps")
     text = " ".join(letter.sentences)
-    assert letter.client == "a"
-    assert "counted on 25 people" in text
-    assert "You are a, and you bring 100 people of d" in text
-    assert "a model that you keep to yourself: 50 of 100" in text
-    assert "Joined at ε = 4, when the server sees only sums: 70 of 100 (20 more than alone)" in text
-    assert "keep that to yourself: 72 of 100" in text
-    assert "98.1 of 100 times" in text
-    assert "use the model of the others (ε = 4): 45 of 100" in text
+    for part in (
+        "You are a, and you bring 100 people of d", "counted on 25 people", "a model that you keep to yourself: 50 of 100",
+        "Joined at ε = 4, when the server sees only sums: 70 of 100 (20 more than alone)", "keep that to yourself: 72 of 100",
+        "98.1 of 100 times", "use the model of the others (ε = 4): 45 of 100",
+    ):  # fmt: skip
+        assert part in text
     assert "If nothing were protected" not in text, "no joined row was run without protection"
-    assert (
-        letter.answer == "In short: joining helps you with every ε that was tried; at ε = 4 you get 22 more of 100 than alone."
-    )
-    assert letter.rows[0][-1] == "joining helps"
 
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
@@ -90,15 +86,24 @@ def test_a_difference_that_chance_may_make_is_none() -> None:
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
     assert letter.rows[0][-1] == "no difference"
+    found = participation.read(of(entries()))
+    assert found.best(4.0, tuple(participation.JOINED)) == ("features", "joined, sums only"), "the ε of leaky is infinite"
+    for tested in (1, 2, 3, 8, 50, 400):  # one node of a few makes no difference
+        found.tested["a"] = tested
+        assert found.alike("a", 1.0 - 1 / tested, 1.0)
+        assert found.alike("a", 1 / tested, 0.0)
+        assert found.chance("a", 1.0) <= 1.0
 
 
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
-    section = participation.build(of(seeded(entries(), seeds)))
+@pytest.mark.parametrize(
+    ("seeds", "short", "answer"), [(2, False, "No advice: the run was repeated 2"), (3, True, "This was a short")]
+)
+def test_a_short_run_and_fewer_than_three_seeds_give_no_advice(seeds: int, short: bool, answer: str) -> None:
+    section = participation.build(of(seeded(entries(), seeds), short=short))
     (said,) = section.first
-    assert said.startswith(f"Is it worth joining (t): not decided by {seeds} seed")
+    assert said.startswith(f"Is it worth joining (t): not decided by {'a short run of ' if short else ''}{seeds} seeds")
     assert said.endswith("Right answers of 100, over everybody's test nodes: alone 55; joined, sums only: 65 at ε = 4.")
-    assert all(letter.answer.startswith(f"No advice: the run was repeated {seeds} time(s)") for letter in section.letters)
+    assert all(letter.answer.startswith(answer) for letter in section.letters)
     assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
 
 
@@ -112,7 +117,7 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     """Eight more of 100: where it is the same 60 and eight more, that is no chance; where it is other people, it may be."""
     given = entries()[:3]
     for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
-        for found in one["facts"]["results"]:
+        for found in one["records"]:
             found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
     gain = participation.read(of(seeded(given))).gain("a", 4.0)
     assert gain == pytest.approx(0.08 if gains else 0.0)
@@ -124,7 +129,7 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
     for seed, level in enumerate((0.3, 0.9, 0.6)):
         alone, joined = entries()[0] | {"seed": seed}, entries()[2] | {"seed": seed}
         for one, value in ((alone, level), (joined, level + 0.01)):
-            for found in one["facts"]["results"]:
+            for found in one["records"]:
                 found |= {"tested": 100, "metrics": {"accuracy": value}, "right": right(0, round(100 * value))}
         given += [joined] if seed == 0 else [alone, joined]
     found = participation.read(of(given))
@@ -135,17 +140,10 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
     assert found.difference(joined_key, alone_key) == pytest.approx(0.01)
 
 
-def test_a_short_run_gives_no_advice() -> None:
-    section = participation.build(of(entries(), short=True))
-    assert all("cannot say whether you should join" in letter.answer for letter in section.letters)
-    assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
-    assert "not decided by a short run of 1 seed" in section.first[0]
-
-
 def sought(given: list[dict[str, Any]], tested: int, of_class: int, found: int) -> None:
     """Every record: ``of_class`` of ``tested`` nodes are looked for, and the one alert in ten finds ``found`` of them."""
     for one in given:
-        for record in one["facts"]["results"]:
+        for record in one["records"]:
             alerts = max(1, round(0.1 * tested))
             record |= {"tested": tested, "sought": of_class, "metrics": {"accuracy": 0.9}}
             if of_class:
@@ -160,7 +158,7 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
     letter = participation.write_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
-    for record in (r for one in given for r in one["facts"]["results"] if r["client"] == "a"):
+    for record in (r for one in given for r in one["records"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
     (silent, _) = participation.write_letters(participation.read(of(given, ACCOUNTS)), "d")
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
@@ -168,11 +166,9 @@ def test_alerts_that_find_nothing_were_measured() -> None:
 
 def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     """One alert: of one account it finds all, of two half. Alone finds .75 of them, and no page says that none can."""
-    one, two = entries(), entries()
+    one, two = entries(), [one | {"seed": 1} for one in entries()]
     sought(one, 5, 1, 1)
     sought(two, 5, 2, 1)
-    for entry_ in two:
-        entry_["seed"] = 1
     found = participation.read(of([*one, *two], ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
     text = " ".join(participation.write_letters(found, "d")[0].sentences)
@@ -180,33 +176,9 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     assert "Alone, with a model that you keep to yourself: 75 of 100" in text
 
 
-@pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
-def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
-    found = participation.read(of(entries()))
-    found.tested["a"] = tested
-    assert participation._alike(found, "a", 1.0 - 1 / tested, 1.0)
-    assert participation._alike(found, "a", 1 / tested, 0.0)
-    assert found.chance("a", 1.0) <= 1.0
-
-
-def test_owners_whose_names_are_alike_get_a_page_each() -> None:
-    taken: set[str] = set()
-    for title in ("t-d-a b", "t-d-a-b", "t-d-A B", "t-d-" + "銀" * 80, "t-d-" + "銀" * 79 + "行"):
-        name = page._file(title, taken)
-        assert name.casefold() not in taken
-        assert len(name.encode()) < 240
-        taken.add(name.casefold())
-    assert {"t-d-a-b", "t-d-a-b-2", "t-d-a-b-3"} <= taken
-
-
-def test_who_gains_stands_on_the_first_screen() -> None:
-    (said,) = participation.build(of(seeded(entries()))).first
-    assert said.startswith("Is it worth joining (t): at ε = 4, 1 of 2 gain (a +22), none loses.")
-
-
 def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None:
     given = entries()
-    given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
+    given[1]["records"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
     given[2]["protection"] = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.FEATURES_FROM_EDGES,))
     found = participation.read(of(given))
     assert found.inside() == ("features", 4.0, participation.ALONE)
@@ -226,28 +198,10 @@ def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     )
 
 
-def test_what_is_not_private_wins_nothing() -> None:
-    found = participation.read(of(entries()))
-    best = found.best(4.0, tuple(participation.JOINED))
-    assert best == ("features", "joined, sums only"), "the ε of leaky is infinite although 4 was asked"
-    assert found.value("leaky", 4.0, best[1]) == 0.99
-    assert len(participation.build(of(entries())).letters) == 2
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])
 def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None:
     """Randomised response is ε-DP, and the best guess from it is right with probability e^ε / (1 + e^ε): the bound is tight."""
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert participation._right_at_most(epsilon, 0.0) == pytest.approx(right)
-    assert participation._right_at_most(epsilon, 0.01) > right
-    assert participation._right_at_most(math.inf, 0.0) == 1.0
-
-
-def test_every_client_has_its_rows_in_the_table() -> None:
-    rows = table.per_client(table.tabulate([finished(e) for e in entries()], {})).to_dict("records")
-    assert {(r["participation"], r["client"]) for r in rows if r["trust"] == "sums"} >= {
-        ("federated", "all"), ("federated", "a"), ("personalised", "b"),
-    }  # fmt: skip
-    (left,) = (r for r in rows if r["participation"] == "left-out")
-    assert (left["client"], left["epsilon_provable"], left["value"]) == ("a", 0.0, 0.45)
-    assert all(r["participation"] and r["client"] for r in rows)
+    assert participation.right_at_most(epsilon, 0.0) == pytest.approx(right)
+    assert participation.right_at_most(epsilon, 0.01) > right
+    assert participation.right_at_most(math.inf, 0.0) == 1.0

@@ -16,9 +16,7 @@ from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
-from fedgraph.federation import JOINED_WORLD
-from fedgraph.tasks import graph_clustering
-from fedgraph.tasks.base import Cell, CellContext, graphs
+from fedgraph.tasks.base import CellContext, graphs
 
 
 def spaces(seed: int = 0, count: int = 20) -> list[MetricSpace]:
@@ -112,17 +110,8 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
     assert np.array_equal(nearest, np.sort(whole[0][:3, 5:], axis=1)[:, :2]), "the two nearest of every test graph are solved"
 
 
-def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
+def test_careful_is_never_worse() -> None:
     made, which = spaces(count=12), gromov.all_pairs(12)
     one, best = (gromov.solve_pairs(made, which, graphs.SolverSettings(quality=q).options()).value for q in ("fast", "careful"))
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    cell = Cell("t", "d", "m", "v", JOINED_WORLD, 1.0, "provable", 0)
-    params = graph_clustering.Params(epsilons=[1.0], quality="fast", num_init=1, max_iterations=2)
-    found = graph_clustering.compare_spaces(params, made, 2, None, cell, context()).facts.minima
-    assert found is not None
-    drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
-    assert found.pairs == len(which)
-    assert (found.lower, found.drop) == (pytest.approx(np.mean(drop > 1e-6)), pytest.approx(np.mean(drop)))
-    assert not found.careful
-    assert graphs.SolverSettings(solver="pot").options().solver == "pot"

@@ -21,7 +21,7 @@ _EDITS = ("edge_removed", "edge_added", "node_removed")
 def build(records: SectionRecords) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box charts."""
     rows = records.rows
-    arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
+    arrays = {(e.method, e.seed): dict(e.artefacts) for e in records.entries}
     facts = rows[0].facts
     assert isinstance(facts, GraphMetricsCellFacts)
     sentences = [

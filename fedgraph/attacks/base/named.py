@@ -75,7 +75,6 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
         auc=points.auc,
         advantage=points.advantage,
         tpr=points.tpr,
-        relation=None if relation is None or found.units is None else relation.value,
         epsilon=one_run.best_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
         why=why,

@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-import numpy as np
-
 from fedgraph import plugins
-from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
+from fedgraph.cells import NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
 from fedgraph.report import charts, phrases, table
 from fedgraph.report.table import Line
@@ -74,9 +72,7 @@ class SectionRecords:
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
     short: bool = False  # whether they come from a run with ``--quick``
-
     lines: Sequence[Line] = ()  # the cells' rows, where they are known
 
     @cached_property
@@ -103,7 +99,7 @@ def _sentences(records: SectionRecords) -> list[str]:
     solvers = [vars(f)["solver"] for f in every if "solver" in vars(f)]
     solved = sorted((s.solved for s in solvers if s.solved is not None), key=lambda one: one.pairs)
     text = phrases.template("tasks.txt", escaped=False).render(
-        kind=records.kind, facts=next(federated, every[0]), every=every, settings=records.settings, time=_time,
+        kind=records.kind, facts=next(federated, every[0]), every=every, settings=records.settings,
         seeds=len({e.seed for e in records.entries}), average=phrases.average, count=counted,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), votes=[s.asked for s in solvers if s.asked is not None],
@@ -112,10 +108,6 @@ def _sentences(records: SectionRecords) -> list[str]:
         verified=[s.verified for s in solvers if s.verified is not None],
     )  # fmt: skip
     return [in_words_of(every[0].one, line) for line in text.splitlines() if line.strip()]
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
 def measures_of(rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
@@ -138,41 +130,37 @@ def _prices(row: Line) -> str:
 
 def _at_most(row: Line) -> str:
     """Bounds on any classifier of the release: of graphs of one size with balanced classes, and with sizes included."""
-    facts = row.facts
-    if not isinstance(facts, GraphClassificationCellFacts) or facts.bayes_balanced is None:
-        return ""
-    return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
+    bounds = [vars(row.facts).get(f"bayes_{name}") for name in ("balanced", "given_size")]
+    return "" if None in bounds else f"{bounds[0]:.3f} / {bounds[1]:.3f}"
 
 
 def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
-        for facts in (e.facts for e in row.cells):
-            for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
-                rounds.setdefault(at, []).append(right)
+        for at, right in (point for e in row.cells for point in vars(e.facts).get("curve", ())):
+            rounds.setdefault(at, []).append(right)
         keys = (f"ε = {phrases.rounded(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
-            mean, line = statistics.fmean(found), ", ".join(keys)
-            points.append(charts.Point(row.label, "test accuracy", line, float(at), mean, error, *keys))
+            mean = statistics.fmean(found)
+            points.append(charts.Point(row.label, "test accuracy", ", ".join(keys), float(at), mean, error, *keys))
     caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
-    heads = ("Budget", "Trust")
-    return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
+    return charts.draw_lines(caption, points, across="rounds", heads=("Budget", "Trust"), shared=True)
 
 
 def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[charts.Panel]] = {}
-    kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
-    ends = sorted({e.epsilon for e, _ in kept})
-    for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
+    kept = [entry for entry in records.entries if "map" in entry.artefacts]
+    ends = sorted({entry.epsilon for entry in kept})
+    for entry in (one for one in kept if one.epsilon in (ends[0], ends[-1])):
         target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrases.rounded(entry.epsilon)}"
-        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(arrays, target))
-    how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
-    caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
-    live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
-    return tuple(charts.Figure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
+        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(charts.draw_map(entry.artefacts, target))
+    how = "classical-MDS" if records.settings.get("map") == "mds" else "t-SNE"
+    caption = f"{{}}: {how} maps. They read private data: for the eyes of the data's holder."
+    live = all(len(entry.artefacts["map"]) <= _MOST_LIVE for entry in kept)
+    return tuple(charts.Figure(caption.format(", ".join(key)), tuple(each), live=live) for key, each in found.items())
 
 
 # ---- pictures with a setting of methods on the axis ------------------------------------------------------------------
@@ -185,22 +173,17 @@ def draw_settings(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[ch
         parts = [r for r in records if r.label == label]
         where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), [row for r in parts for row in r.rows if row.metric]
         for thing, places in _varied(parts[0]).items():
-            placed = [(place, row) for row in rows if (place := places.get(f"{row.method}/{row.variant}"))]
-            found.append((f"By {thing}: {label} — {where}", _drawn(thing, [(at, row, line) for (at, line), row in placed])))
+            placed = [(*places[name], row) for row in rows if (name := f"{row.method}/{row.variant}") in places]
+            found.append((f"By {thing}: {label} — {where}", _drawn(thing, placed)))
     return [(title, figures) for title, figures in found if figures]
 
 
-_Places = dict[str, tuple[float, str]]  # row → (its value of a setting, the line that it stands on)
-
-
-def _varied(record: SectionRecords) -> dict[str, _Places]:
-    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values.
-
-    Of a run with ``--quick``, which keeps the outer ones, two are enough.
-    """
+def _varied(record: SectionRecords) -> dict[str, dict[str, tuple[float, str]]]:
+    """Setting → row → (its value, the line that it stands on): the numbers that vary between the methods of a part while all
+    else stays equal, if some line has three values; of a run with ``--quick``, which keeps the outer ones, two are enough."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
-    found: dict[str, _Places] = {}
+    found = {}
     for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
         series: dict[str, list[Mapping[str, object]]] = {}
         for s in specs:
@@ -208,11 +191,12 @@ def _varied(record: SectionRecords) -> dict[str, _Places]:
                 series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
         lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
         if any(len(own) >= (2 if record.short else 3) for own in lines):
-            heads = [{k: v for k, v in own[0].items() if k not in ("label", key)} for own in lines]
+            heads = [{k: v for k, v in own[0].items() if k not in ("label", "method", key)} for own in lines]
             told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
             places = {}
             for own, head in zip(lines, heads, strict=True):
-                words = [str(head["method"]), *(_said(k, head) for k in told if k != "method")]
+                said = ((k, str(head.get(k, "default"))) for k in told)
+                words = [str(own[0]["method"]), *(v if k == "variant" else f"{k.replace('_', ' ')} {v}" for k, v in said)]
                 for s in own:
                     variant = s.get("label") or s.get("model") or s.get("variant") or "default"  # as a task names the row
                     places[f"{s['method']}/{variant}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
@@ -229,20 +213,14 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _said(key: str, settings: Mapping[str, object]) -> str:
-    value = settings.get(key, "default")
-    return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
-
-
-def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[charts.Figure, ...]:
-    """places: (value of the thing, row, its line)."""
-    known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
-    targets = {row.epsilon for _, row, _ in known}
-    common = {t for t in targets if len({at for at, row, _ in known if row.epsilon == t}) > 1}
-    several = len({row.dataset for _, row, _ in known}) > 1
-    readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.epsilon)}) > 1
+def _drawn(thing: str, places: Sequence[tuple[float, str, Line]]) -> tuple[charts.Figure, ...]:
+    """places: (value of the thing, its line in the picture, row)."""
+    known = [(at, line, row) for at, line, row in places if math.isfinite(row.mean)]
+    common = {t for t in {row.epsilon for *_, row in known} if len({at for at, _, row in known if row.epsilon == t}) > 1}
+    several = len({row.dataset for *_, row in known}) > 1
+    readings = len({row.calibrated_by for *_, row in known if math.isfinite(row.epsilon)}) > 1
     points = []
-    for at, row, line in known:
+    for at, line, row in known:
         if common and row.epsilon not in common:
             continue
         budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrases.rounded(row.epsilon)}"
@@ -252,7 +230,6 @@ def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[chart
         points.append(charts.Point(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
-    if not kept:
-        return ()
-    caption = f"{phrases.begin(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
+    what = phrases.begin(kept[0].up) if kept else ""
+    caption = f"{what} against {thing}, one panel per budget. Bars: standard deviation over seeds."
     return charts.draw_lines(caption, kept, across=thing, heads=("Method", "Whom it trusts"), shared=True)

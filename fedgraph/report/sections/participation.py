@@ -34,7 +34,7 @@ _OTHER_METRICS = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
 _FEWEST_SEEDS = 3  # below, nobody is advised
 _HEAD, _WEIGHTS = ", own head", ", own weights"  # what a client fits to its own data in clear, beside the shared model
 _OWN = {"personalised": _HEAD, "own weights": _WEIGHTS}  # participation of a record → what the client fitted
-_FITS = ("", *_OWN.values())
+_FITS = {"": "", _HEAD: "the last step", _WEIGHTS: "the whole model"}
 _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
 
 
@@ -48,10 +48,8 @@ def leave_out(trust: Trust) -> str:
     return f"left out ({TRUST_WORDS.get(trust, trust.value)})"
 
 
-ALONE, _CURATOR = "alone", "one curator"
-JOINED = {join(trust): trust for trust in TRUST_WORDS}
+ALONE, _CURATOR, JOINED = "alone", "one curator", {join(trust): trust for trust in TRUST_WORDS}
 _KEPT = (ALONE, ALONE + _HEAD)  # what a client can have without others
-_OTHERS = (*(join(trust, own) for trust in TRUST_WORDS for own in _FITS), *map(leave_out, TRUST_WORDS))
 _Key = tuple[str, float, str, str]  # learner, ε, choice, client
 
 
@@ -88,7 +86,7 @@ class ClientChoices:
         return statistics.fmean(found.values()) if found else None
 
     def mean(self, key: _Key) -> float:
-        """Over seeds, of something that was measured."""
+        """As ``value``, of something that was measured."""
         return statistics.fmean(self.values[key].values())
 
     def price(self, learner: str, epsilon: float, choice: str, client: str = EVERYBODY) -> float | None:
@@ -98,15 +96,18 @@ class ClientChoices:
     def chance(self, client: str, value: float) -> float:
         """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
 
-        Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
-        variance, so that one node alone never makes a difference. Of numbers in 0 … 1 (the share of pairs below a tie, Hits@k
-        and 1 / rank) no variance is larger than that of a share.
+        The least variance is that of Laplace's rule of succession, so that one node alone never makes a difference. Of numbers
+        in 0 … 1 (the share of pairs below a tie, Hits@k and 1 / rank) no variance is larger than that of a share.
         """
         tested = self.tested.get(client)
         if not tested:
             return 0.0
         width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
         return min(1.0, max(chance.STANDARD_ERRORS * width, 1 / tested + 1e-9))
+
+    def alike(self, client: str, value: float, base: float) -> bool:
+        """Whether chance alone may make their difference, or nobody sees it in whole numbers of 100."""
+        return round(100 * value) == round(100 * base) or abs(value - base) <= self.chance(client, base)
 
     @property
     def seeds(self) -> int:
@@ -142,11 +143,9 @@ class ClientChoices:
 
     def joined_by(self, client: str, epsilon: float) -> list[_Key]:
         """Every way of joining within ``epsilon``, with each thing that the client may fit to its own data."""
-        picked = self.best(epsilon, tuple(JOINED))
-        if picked is None:
-            return []
-        kept = [learner for learner in self.learners if self._keeps(learner, epsilon, picked[1])]
-        return self._often([(one, epsilon, picked[1] + own, client) for one in kept for own in _FITS])
+        _, choice = self.best(epsilon, tuple(JOINED)) or ("", "")
+        kept = [learner for learner in self.learners if choice and self._keeps(learner, epsilon, choice)]
+        return self._often([(one, epsilon, choice + own, client) for one in kept for own in _FITS])
 
     def _often(self, keys: Sequence[_Key]) -> list[_Key]:
         """Those that were repeated as often as an advice needs, where others were."""
@@ -156,25 +155,21 @@ class ClientChoices:
         return (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
 
     def gain(self, client: str, epsilon: float) -> float | None:
-        """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
+        """What the best way of joining at ``epsilon`` gives beyond the best model that the client makes alone and keeps.
 
-        Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0
-        where chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into
-        account.
+        None where one of the two was not measured; 0 where chance alone may make the difference, the number of pairs and
+        budgets among which this one was picked taken into account.
         """
         kept, ways = self.kept_by(client), self.joined_by(client, epsilon)
         if not kept or not ways:
             return None
         base, best = max(kept, key=self.mean), max(ways, key=self.mean)
-        tried = len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
-        gain = self.difference(best, base)
+        gain, tried = self.difference(best, base), len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
         return gain if abs(gain) > chance.corrected(tried) * self.error(best, base) else 0.0
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
-        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
-
-        A learner that does not keep a finite ε is none. None where no choice was run.
-        """
+        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run;
+        None where no choice was run."""
         for choice in choices:
             values = [(self.value(one, epsilon, choice), one) for one in self.learners if self._keeps(one, epsilon, choice)]
             if kept := [(value, one) for value, one in values if value is not None]:
@@ -186,6 +181,11 @@ class ClientChoices:
         best, ways = self.best(epsilon, tuple(JOINED)), self.joined_by(client, epsilon)
         return best if best is None or not ways else (max(ways, key=self.mean)[0], best[1])
 
+    def reached(self, client: str, epsilon: float, left: bool = False) -> float | None:
+        """What ``picked`` gives this client; with ``left`` what it has of the others, who joined so without it."""
+        learner, choice = self.picked(client, epsilon) or ("", "")
+        return self.value(learner, epsilon, leave_out(JOINED[choice]) if left and choice else choice, client)
+
     def inside(self) -> tuple[str, float, str] | None:
         """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
         keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in _KEPT]
@@ -196,9 +196,7 @@ class ClientChoices:
 def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> ClientChoices:
     """What every cell says of its clients.
 
-    Args:
-        metric: what is compared; None: the first that was measured.
-        unit: what is private; empty: as the first protection says.
+    metric: What is compared; None: the first that was measured. unit: What is private; empty: as the first protection says.
     """
     entries, held = records.entries, [e.protection for e in records.entries if e.protection]
     every = [(e, one) for e in entries for one in e.facts.results]
@@ -260,10 +258,13 @@ def build(records: SectionRecords) -> Section:
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
     facts, one = records.entries[0].facts, records.entries[0].facts.one
+    worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
+    without = Counter(world.without for world in worlds if world.without is not None)  # each client meets all but its own
+    own = len(worlds) - (min(without.values()) if len(without) == len(found.clients) else 0)
     finite = [e for e in found.epsilons if math.isfinite(e)]
     text = phrases.template("owners.txt", escaped=False).render(
         f=found, kind=records.kind, label=records.label, facts=facts,
-        protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)),
+        protected=_PROTECTED[unit or Unit.EDGE], own=own,
         kept=found.inside(), joined=[(e, best) for e in finite if (best := found.best(e, tuple(JOINED)))],
         gained=_gained(found), fewest=_FEWEST_SEEDS, count=counted, number=phrases.rounded,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
@@ -279,13 +280,6 @@ def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)
     same = [e for e in entries if e.protection and (e.protection.unit is unit or not 0 < e.epsilon_provable < math.inf)]
     return unit, same
-
-
-def _trainings(records: SectionRecords, clients: int) -> int:
-    """How often each row trains on the same people."""
-    worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
-    without = Counter(world.without for world in worlds if world.without is not None)
-    return len(worlds) - (min(without.values()) if len(without) == clients else 0)
 
 
 def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[str], list[str]]]:
@@ -310,23 +304,17 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
     base = max((found.mean(key) for key in found.kept_by(client)), default=None)
     finite = [e for e in found.epsilons if math.isfinite(e)]
     gains = {e: gain for e in finite if (gain := found.gain(client, e)) is not None}
-    better, same = [e for e, gain in gains.items() if gain > 0], [e for e, gain in gains.items() if gain == 0]
     text = phrases.template("owner.txt", escaped=False).render(
-        f=found, client=client, dataset=dataset, size=found.clients[client], unit=_unit_word(found), base=base, finite=finite,
-        linked=found.metric == AUC, fewest=_FEWEST_SEEDS, gains=gains, better=better, same=same,
-        most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
-        tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)),
-        joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
-        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrases.rounded,
-        hundred=lambda value: f"{100 * value:.0f} of 100", compared=lambda value: _compared(found, client, value, base),
-        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrases.rounded, told[:-1])), phrases.rounded(told[-1])))),
-        often=lambda price: _in_hundred(price, found.delta),
+        f=found, client=client, dataset=dataset, unit=(unit := _unit_word(found)), base=base, finite=finite, inf=math.inf,
+        linked=found.metric == AUC, fewest=_FEWEST_SEEDS, gains=gains, better=[e for e, gain in gains.items() if gain > 0],
+        same=[e for e, gain in gains.items() if gain == 0], number=phrases.rounded, sums=join(Trust.SUMS), fits=_FITS,
+        tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)), often=lambda price: _in_hundred(price, found.delta),
     )  # fmt: skip
     answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
     run = {key[2] for key in found.values if key[3] == client}
-    columns = [choice for choice in (ALONE, *_OTHERS, _CURATOR) if choice in run]
-    end = () if found.undecided else ("verdict",)
-    header = ("ε", *columns, f"others are right about one {_unit_word(found)}", *end)
+    others = (*(join(trust, own) for trust in TRUST_WORDS for own in _FITS), *map(leave_out, TRUST_WORDS))
+    columns = [choice for choice in (ALONE, *others, _CURATOR) if choice in run]
+    header = ("ε", *columns, f"others are right about one {unit}", *(() if found.undecided else ("verdict",)))
     rows = tuple(_row(found, client, epsilon, shown, columns) for shown in (found, *beside) for epsilon in found.epsilons)
     return SectionLetter(client, f"For the owner of {client}", "".join(answer), tuple(said), header, rows, tuple(last))
 
@@ -338,59 +326,6 @@ def _unit_word(found: ClientChoices) -> str:
     if found.metric == AUC:  # who exists is public there, and all ties of somebody are private
         return f"{one}'s ties" if found.unit == "node" else "owner's ties"
     return one
-
-
-def _joining(found: ClientChoices, client: str, epsilon: float) -> dict[str, object] | None:
-    """What the best way of joining at this ε gives; None where there is none."""
-    picked = found.picked(client, epsilon)
-    if picked is None:
-        return None
-    learner, choice = picked
-    fits = ((_HEAD, "the last step"), (_WEIGHTS, "the whole model"))
-    adapted = [(what, found.value(learner, epsilon, choice + own, client)) for own, what in fits]
-    return {
-        "epsilon": epsilon, "sums": JOINED[choice] is Trust.SUMS, "value": found.value(learner, epsilon, choice, client),
-        "adapted": [(what, value) for what, value in adapted if value is not None],
-        "price": found.price(learner, epsilon, choice, client),
-    }  # fmt: skip
-
-
-def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, str] | None:
-    """(what joining would give without protection, what protection costs at the largest ε)."""
-    most, value = (
-        None if picked is None else found.value(picked[0], epsilon, picked[1], client)
-        for epsilon in (math.inf, max(finite, default=math.nan))
-        for picked in [found.picked(client, epsilon)]
-    )
-    if most is None or value is None:
-        return None
-    cost = round(100 * most) - round(100 * value)
-    alike = cost <= 0 or _alike(found, client, most, value)
-    return most, "nothing that can be told from chance" if alike else f"{cost} of 100"
-
-
-def _alike(found: ClientChoices, client: str, value: float, base: float) -> bool:
-    return round(100 * value) == round(100 * base) or abs(value - base) <= found.chance(client, base)
-
-
-def _compared(found: ClientChoices, client: str, value: float, base: float | None) -> str:
-    if base is None:
-        return ""
-    difference = round(100 * value) - round(100 * base)
-    if not difference:
-        return " (as good as alone)"
-    told = ", which may be chance" if _alike(found, client, value, base) else ""
-    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
-
-
-def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, float] | None:
-    """(the largest ε at which the others were asked, what they knew)."""
-    for epsilon in finite[::-1]:
-        picked = found.picked(client, epsilon)
-        value = None if picked is None else found.value(picked[0], epsilon, leave_out(JOINED[picked[1]]), client)
-        if value is not None:
-            return epsilon, value
-    return None
 
 
 def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices, columns: Sequence[str]) -> tuple[str, ...]:
@@ -415,13 +350,13 @@ def _in_hundred(epsilon: float, delta: float) -> str:
     """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
-    share = _right_at_most(epsilon, delta)
+    share = right_at_most(epsilon, delta)
     if share >= 0.99995:
         return "up to always: nothing limits it"
     return f"at most {phrases.upper(100 * share, 1 + (share > 0.995))} of 100 times"
 
 
-def _right_at_most(epsilon: float, delta: float) -> float:
+def right_at_most(epsilon: float, delta: float) -> float:
     """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
 
     (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
