@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document, Table, table
+from fedgraph.pricing.documents import Document, Table, Tree, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.privacy import (
     Composed,
@@ -229,11 +229,12 @@ def _bounds(path: Path, protection: Protection, delta: float) -> dict[str, tuple
         found = Relation[relation], Viewer[viewer], table(plan, "fields", "guarantee", "fields")["delta"]
         releases = _within(plan, "schedule", "releases")["tuple"]
         for release in releases if isinstance(releases, list) else ():
-            bound, event = (table(release, "fields", part, "fields") for part in ("bound", "event"))
-            numbers = [float(n) if isinstance(n, (int, float)) else None
-                       for n in (bound.get("clip", bound.get("radius")), event.get("epsilon"))]  # fmt: skip
-            name = str(_within(release, "bound")["record"]).rpartition(":")[2]
-            made[str(table(release, "fields")["path"])] = (name, *numbers)  # type: ignore[assignment]
+            bound, event = (_within(release, part) for part in ("bound", "event"))
+            name, spent = (str(held["record"]).rpartition(":")[2] for held in (bound, event))
+            held = table(bound, "fields")
+            clip = held.get("clip", held.get("radius"))
+            epsilon = table(event, "fields")["epsilon"] if spent == "PureDP" else None
+            made[str(table(release, "fields")["path"])] = name, _float(clip), _float(epsilon)
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer, delta):
@@ -241,6 +242,10 @@ def _bounds(path: Path, protection: Protection, delta: float) -> dict[str, tuple
         asked = f"{protection.relation.value} toward {protection.viewer.value} at δ = {delta}"
         raise PricingError(f"{path}: {words} {asked}; export it again")
     return made
+
+
+def _float(value: Tree) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _within(record: object, *names: str) -> Table:
