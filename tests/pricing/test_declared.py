@@ -125,9 +125,7 @@ APPS: dict[str, tuple[tuple[str, str], Outcome]] = {
     "list": (client(), LOCAL),
     "decorator": (client(("ClientApp(mods=mods)", "ClientApp()"), (TRAIN, "@app.train(mods=mods)")), LOCAL),
     "renamed": (client(("import LocalDpMod", "import LocalDpMod as N"), ("dp = LocalDpMod", "dp = N")), LOCAL),
-    "literal": (client(("mods=mods", f"mods=[{MADE[5:]}]"), (f"{MADE}\nmods = [dp]\n", "")), LOCAL),
     "wrapped": (client(("mods = [dp]", f"{FUNCTION}return dp(message, context, call_next)\nmods = [m]")), LOCAL),
-    "both": (client(("@app.evaluate()", "@app.evaluate(mods=[dp])")), LOCAL),
     "constant": (client((MADE, "E = 2.0\ndp = LocalDpMod(1.0, 1.0, E, 1e-5)")), LOCAL),
     "run config": (client(("mods = [dp]", "mods = [m]"), (MADE, f"{FUNCTION}mod = LocalDpMod(context.run_config['clip'], 1.0, context.run_config['epsilon'], 1e-5)\n    return mod(message, context, call_next)")), LOCAL),
     # A mod that may take no part protects nothing.
@@ -154,7 +152,6 @@ APPS: dict[str, tuple[tuple[str, str], Outcome]] = {
     "an imported name": (client((MADE, "from app.budget import E\ndef g():\n    E = 2.0\ndp = LocalDpMod(1.0, 1.0, E, 1e-5)")), ("epsilon",)),
     "adaptive clips": (central(("FixedClipping", "AdaptiveClipping")), "needs one mechanism of Flower"),
     "by get": (central(("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('noise', 9.0)")), MEAN),
-    "by get, not set": (central(("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('z', 1.5)")), MEAN),
     "in a workflow": (central(*ONCE, ("strategy.start(grid=grid, num_rounds=4)", "context = LegacyContext(context=context, config=ServerConfig(num_rounds=4), strategy=strategy)\n    DefaultWorkflow(SecAggPlusWorkflow(3, 2))(grid, context)")), INF),
     "a number of clients that is computed is the worst one": (central(("min_train_nodes=2", "min_train_nodes=max(2, n)")), MEAN),
     "clients clip": (clipping("mods=[fixedclipping_mod]"), MEAN),

@@ -13,8 +13,8 @@ from dp_accounting import pld
 from scipy.stats import binom, norm
 
 import fedgraph
-from fedgraph.pricing.readings import SEVERAL, Sums, rows_of_sums
-from fedgraph.privacy import Repeated, price
+from fedgraph.pricing.readings import Sums
+from fedgraph.privacy import Gaussian, price
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
@@ -69,6 +69,9 @@ def test_fixed_size_lies_between_the_coins_and_no_amplification(tmp_path: Path) 
         delta = 0.05 * math.exp(gaussian.log_delta(inner, 1.0))
         assert (delta <= 1.001e-5) == (epsilon == one_round)
     assert total(tmp_path, sampling=fixed) <= min(replaced, total(tmp_path))
+    assert Sums(4.0, 1, "fixed", 0.05).event(replaced=False, records=2) == Gaussian(4.0 / 3), (
+        "two of a person: no amplification"
+    )
     few, more = (total(tmp_path, sampling={**fixed, "rate": r}, clients=50, relation="replace") for r in (0.03, 0.04))
     assert few == pytest.approx(more), "a fixed sample is a whole number of clients"
 
@@ -121,14 +124,6 @@ def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, othe
     there, gone = (rate * density(own - (batch - 1)) + rest for own in (1.0, 0.0))
     worst = float(np.abs(np.log(there / gone)).max())
     assert price(Sums(scale, 1, "fixed", rate, laplace=True).event(replaced=False), 0.0).epsilon >= worst * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("sampling", ["poisson", "fixed", "none"])
-def test_whoever_has_more_records_pays_more(sampling: str) -> None:
-    rows = rows_of_sums([[Sums(4.0, 20, sampling, 0.1)]], "example", "anybody", 1e-5)
-    paid = [price(Repeated(row.event, row.rounds), row.delta).epsilon for row in rows if row.relation == "zero-out"]
-    assert len(paid) == 1 + len(SEVERAL)
-    assert paid == sorted(set(paid))
 
 
 def test_parts_on_the_same_data_compose(tmp_path: Path) -> None:
