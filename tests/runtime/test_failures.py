@@ -105,20 +105,14 @@ def asks(clients: RuntimeClients, function: RuntimeFunction, *args: object) -> l
     return clients.ask(function, 2, *args)
 
 
-class Mortal(RuntimeClients):
-    """After round ``FATAL``, between its merge and the next broadcast, a client or the server dies, once."""
+class Mortal:
+    """Clients of which, after round ``FATAL``, between its merge and the next broadcast, one or the server dies, once."""
 
     def __init__(self, clients: RuntimeClients, who: str, marker: str) -> None:
         self.clients, self.who, self.marker = clients, who, marker
 
-    def share(self, key: str, value: object) -> Any:
-        return self.clients.share(key, value)
-
-    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
-        return self.clients.ask(function, num_items, *args)
-
-    def seal(self, value: Any) -> Any:
-        return self.clients.seal(value)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.clients, name)
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
         self.clients.count(done, total, messages, up, down)
@@ -138,13 +132,11 @@ class Led:
     def __init__(self, engine: RuntimeParties, who: str, marker: str) -> None:
         self.engine, self.who, self.marker = engine, who, marker
 
-    def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
-        return self.engine.deal(handle, piece, num_items)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
 
-    def federate(
-        self, function: RuntimeFunction, *args: object, path: tuple[str, ...], on_round: Callable[[int, int], None]
-    ) -> Any:
-        return self.engine.federate(led, self.who, self.marker, function, *args, path=path, on_round=on_round)
+    def federate(self, function: RuntimeFunction, *args: object, **how: Any) -> Any:
+        return self.engine.federate(led, self.who, self.marker, function, *args, **how)
 
 
 def cell(
