@@ -16,7 +16,7 @@ from fedgraph.data.own.door import read
 from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
-from tests.data.own.test_dress import facts
+from tests.data.own.clubs import facts
 
 IDS = {
     "letters": [chr(97 + k) for k in range(26)],
