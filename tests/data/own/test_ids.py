@@ -77,8 +77,8 @@ def test_one_person_may_be_written_in_two_ways_where_spaces_alone_differ() -> No
     [
         (lambda k: f"{k // 2}" if k % 2 else f"0{k // 2}", lambda k: f"00{k // 2}",
          r"By no rule all are somebody, and each one: write ids alike"),
-        (str, lambda k: str(k + 40), r"^the table of edges:.*unknown node '1.*it and 39 more of 120 that ties name.*whose 120 ids "
-         r"in column 'id' are such as '0', '1', '2'.*Are rows missing there \(a page of an answer, a filter\)\?"),
+        (str, lambda k: str(k + 40), r"^the table of edges:.*unknown node '1.*it and 39 more of 120 that ties name.*whose 120 "
+         r"ids in column 'id' are such as '0', '1', '2'.*Are rows missing there \(a page of an answer, a filter\)\?"),
         ("M-{}".format, "https://x/{}/y".format, "ids of another kind: is another column the id"),
         (str, lambda k: "" if k % 10 == 3 else str(k), r"the table of edges:1: an empty cell in column 'von' or 'an', as in 24 "
          r"of 120 lines \(so 4, 11, 14, 21, 24, 31, 34, 41, …\); allowed: both ends of a tie, or no such line$"),
