@@ -41,12 +41,3 @@ def test_a_score_that_parts_the_classes_is_pointed_out(cells: list[str], label: 
     assert all(note in found.says for note in told)
     assert right in " ".join(told)
     assert bool(right) == bool(told)
-
-
-def test_numbers_of_chance_tell_nothing_of_a_few_people(tmp_path: Path) -> None:
-    """Of 3 against 21 two cuts part some columns of 200: none is remarked."""
-    rows = ((f"p{k}", "ab"[k < 3], *(f"{one:.6f}" for one in own)) for k, own in enumerate(RNG.random((24, 200))))
-    people = lines(rows, "id,sick," + ",".join(f"c{k}" for k in range(200)))
-    found = given(tmp_path, {"people.csv": people, "ties.csv": ring(24)}, label="sick")
-    assert graph_of(found).num_features == 200
-    assert not [note for note in graph_of(found).provenance.doubts if "cut at" in note]
