@@ -10,7 +10,6 @@ import torch
 from torch_geometric import datasets
 from torch_geometric.data import Data, InMemoryDataset
 
-import fedgraph
 from fedgraph import data
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -45,36 +44,18 @@ def ring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(datasets, "__all__", [*datasets.__all__, "Ring"])
 
 
-def test_a_class_of_pyg_is_read_into_the_users_cache(tmp_path: Path) -> None:
+def test_a_class_of_pyg_is_read_into_the_users_cache_and_many_graphs_are_a_collection(tmp_path: Path) -> None:
     graph = data.load("pyg/dataset", parameters={"dataset": "Ring"})
     assert isinstance(graph, Graph)
     assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (12, 12, 12, 3)
     assert np.array_equal(graph.labels, np.arange(12) % 3)
     assert (tmp_path / "fedgraph/pyg/Ring/raw/ring.txt").is_file()
     assert "edge_weight" in graph.provenance.detail, "what nobody reads is named"
-
-
-def test_many_graphs_are_a_collection_and_arguments_reach_the_class(tmp_path: Path) -> None:
     arguments = {"rings": 3, "root": str(tmp_path / "mine")}
     found = data.load("pyg/dataset", parameters={"dataset": "Ring", "arguments": arguments})
     assert isinstance(found, GraphCollection)
     assert found.labels.tolist() == [0, 1, 0]
     assert (tmp_path / "mine/raw").is_dir()
-
-
-def test_a_scenario_runs_on_it(tmp_path: Path) -> None:
-    """Zachary's club comes with PyG, so nothing is downloaded."""
-    task = {"task": "node_classification", "epsilons": [8], "trust": ["curator"], "methods": [{"method": "features"}]}
-    scenario = {
-        "name": "club",
-        "runtime": {"engine": "serial"},
-        "datasets": [{"name": "pyg/dataset", "parameters": {"dataset": "KarateClub"}}],
-        "tasks": [task],
-    }
-    run = fedgraph.run(scenario, out=tmp_path / "run", quiet=True)
-    (row,) = run.rows
-    assert run.table()["epsilon_provable"].max() <= 8
-    assert row.head.dataset == "pyg/dataset"
 
 
 @pytest.mark.parametrize(

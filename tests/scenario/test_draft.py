@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import yaml
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario import draft
+from fedgraph.scenario import draft, read
 from fedgraph.scenario.wanted import WANTED_TRUST, Wanted, WantedData
 from fedgraph.types import Graph
 
@@ -49,10 +49,8 @@ def test_a_hundred_are_tested_where_there_are_that_many(
 
 @pytest.mark.parametrize("name", ["2024-01-01", "no", "1_000"])
 def test_a_draft_whose_name_yaml_would_read_as_another_value_is_read(name: str, tmp_path: Path) -> None:
-    from fedgraph.commands import main
-    from fedgraph.scenario import read
-
-    out = tmp_path / "draft.yaml"
-    asked = ["new", "--graph", "embedded/library", "--name", name, "--yes", "--no-probe", "--out", str(out)]
-    assert main(asked) == 0
-    assert read.from_file(out).scenario.name == name
+    data = WantedData("embedded/library", None, name, "found", people=300)
+    (tmp_path / "draft.yaml").write_text(
+        draft.as_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), tmp_path)
+    )
+    assert read.from_file(tmp_path / "draft.yaml").scenario.name == name

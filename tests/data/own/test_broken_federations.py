@@ -15,6 +15,7 @@ from fedgraph import data
 from fedgraph.data.own.door import read
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
+from tests.data.own.clubs import put
 
 NODES = [f"e{i}" for i in range(4)]
 Fault = Callable[[Path], object]
@@ -23,14 +24,12 @@ Fault = Callable[[Path], object]
 @pytest.fixture
 def three(tmp_path: Path) -> Path:
     """``tables`` as CSV, ``object`` as a PyG object, ``arrays`` as npz; four nodes each."""
-    folder = tmp_path / "tables"
-    folder.mkdir()
-    (folder / "features.csv").write_text("id,age\n" + "".join(f"{n},{i}\n" for i, n in enumerate(NODES)))
-    (folder / "edges.csv").write_text("source,target\ne0,e1\ne1,e2\n")
-    (folder / "labels.csv").write_text("id,label\ne0,0\ne1,1\n")
+    people = "id,age\n" + "".join(f"{n},{i}\n" for i, n in enumerate(NODES))
+    put(tmp_path, {"tables/features.csv": people, "tables/edges.csv": "source,target\ne0,e1\ne1,e2\n"})
+    put(tmp_path, {"tables/labels.csv": "id,label\ne0,0\ne1,1\n"})
     (tmp_path / "object").mkdir()
-    _tensors()(tmp_path)
     (tmp_path / "arrays").mkdir()
+    _tensors()(tmp_path)
     _arrays()(tmp_path)
     return tmp_path
 
@@ -91,22 +90,18 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "pt-no-x": (_tensors(x=None), "no tensor x"),
     "pt-x-of-one-dimension": (_tensors(x=torch.ones(4)), r"x has shape \(4,\)"),
     "pt-nan": (_tensors(x=torch.full((4, 2), torch.nan)), "NaN or infinite"),
-    "pt-too-large": (_tensors(x=torch.full((4, 2), 1e300, dtype=torch.float64)), "NaN or infinite"),
     "pt-complex": (_tensors(x=torch.ones(4, 2, dtype=torch.complex64)), r"graph\.pt: x is torch\.complex64"),
-    "pt-no-nodes": (_tensors(x=torch.ones(0, 2), y=torch.ones(0).long()), "x has shape"),
     "pt-several-labels": (_tensors(y=torch.zeros(4, 3).long()), r"y has shape \(4, 3\)"),
     "pt-negative-labels": (_tensors(y=torch.tensor([0, 1, 0, -5])), "the least label is -5"),
     "pt-sparse-labels": (_tensors(y=torch.tensor([0, 1, 0, 1]).to_sparse()), "allowed: a dense tensor"),
     "pt-edge-too-large": (_tensors(edge_index=torch.tensor([[0], [99]])), "names node 99"),
     "pt-edge-negative": (_tensors(edge_index=torch.tensor([[0], [-1]])), "names node -1"),
     "pt-three-rows-of-edges": (_tensors(edge_index=torch.zeros(3, 2).long()), r"edge_index has shape \(3, 2\)"),
-    "pt-float-edges": (_tensors(edge_index=torch.ones(2, 2)), "edge_index has shape"),
     "pt-sparse-edges": (_tensors(edge_index=torch.eye(4).to_sparse()), "allowed: a dense tensor"),
     "pt-mask-of-numbers": (_tensors(train_mask=torch.full((4,), 2.0)), "train_mask of shape"),
     "pt-ten-masks": (_tensors(train_mask=torch.ones(4, 10).bool()), "has 10 masks"),
     "pt-two-parts": (_tensors(train_mask=torch.ones(4).bool(), test_mask=torch.ones(4).bool()), "in two of train"),
     "pt-empty": (_bytes("object/graph.pt", b""), "refused"),
-    "pt-text": (_bytes("object/graph.pt", b"hello"), "refused"),
     "pt-pickle": (_bytes("object/graph.pt", b"\x80\x04K\x01."), "refused|holds int"),
     "npz-no-labels": (_arrays(labels=None), "no member 'labels'"),
     "npz-objects": (_arrays(labels=np.array([{}] * 4, dtype=object)), "never a pickle"),
@@ -115,18 +110,14 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-few-labels": (_arrays(labels=np.zeros(3, dtype=int)), "the same number of each"),
     "npz-not-square": (_arrays(adj_shape=np.array([4, 9])), "allowed: square"),
     "npz-index": (_arrays(adj_indices=np.array([1, 99])), "not a sparse matrix"),
-    "npz-huge-shape": (_arrays(adj_shape=np.array([2**40, 2**40])), "not a sparse matrix"),
     "npz-no-edges": (_arrays(adj_data=None), "no adjacency"),
     "npz-float-index": (_arrays(adj_indices=np.array([1.0, 2.0])), r"adj_indices has 1 dimension\(s\) of type float64"),
     "npz-negative-shape": (_arrays(adj_shape=np.array([-4, 4])), "rows and columns"),
-    "npz-shape-of-three": (_arrays(attr_shape=np.array([4, 2, 2])), "rows and columns"),
     "npz-complex": (_arrays(attr_data=np.ones(2, dtype=complex)), "allowed: numbers"),
     "npz-no-shape": (_arrays(attr_shape=None), "no member 'attr_shape'"),
     "npz-weight": (_arrays(adj_data=np.array([1.0, np.inf])), "an edge weight is NaN or infinite"),
-    "npz-words": (_arrays(adj_data=np.array(["a", "b"])), "allowed: numbers"),
     "npz-nan": (_arrays(attr_data=np.array([1, np.nan])), "NaN or infinite"),
     "npz-text": (_bytes("arrays/graph.npz", b"hello"), "not an .npz archive"),
-    "npz-cut": (_bytes("arrays/graph.npz", b"PK\x03\x04garbage"), "not an .npz archive"),
     "npz-names-too-few": (_bytes("arrays/feature_names.txt", b"age\n"), "1 lines, 1 different; allowed: 2"),
     "npz-names-empty": (_bytes("arrays/feature_names.txt", b"age\n\nheight\n"), r"feature_names\.txt:2: an empty line"),
     "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), "not UTF-8 text"),
@@ -146,7 +137,6 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found no table"),
     "link-to-outside": (_link("/etc"), "lies outside"),
     "link-to-itself": (_link("tables"), "leads nowhere"),
-    "link-to-nowhere": (_link("/nowhere/at/all"), "leads nowhere"),
 }
 
 
@@ -167,69 +157,52 @@ def test_what_only_looks_odd_is_read(three: Path) -> None:
     (three / "__MACOSX").mkdir()
     odd = load(three)
     assert odd.labels.tolist() == plain.labels.tolist()
-    assert (odd.features != plain.features).nnz == 0
-    assert (odd.adjacency != plain.adjacency).nnz == 0
-
-
-@pytest.mark.parametrize("written", [b"age\r\nheight\r\n", b"\xef\xbb\xbfage\nheight", b"age \n height\n"])
-def test_names_of_columns_are_matched_however_the_file_ends_its_lines(written: bytes, three: Path) -> None:
-    """``tables`` has a column ``age``, too: it must be the same one."""
-    _bytes("arrays/feature_names.txt", written)(three)
-    graph = load(three)
-    assert graph.names.columns == ("age", "column 0", "column 1", "height")
-    assert graph.features[:4].toarray()[:, [0, 3]].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
-
-
-def test_masks_in_an_npz_and_labels_of_bytes_are_read(three: Path) -> None:
-    _arrays(labels=np.array([b"0", b"1", b"0", b"-1"]), train_mask=np.array([1, 0, 0, 0]), test_mask=np.array([0, 1, 0, 0]))(
-        three
-    )
-    _tensors(train_mask=torch.tensor([True, False, False, False]))(three)
-    (three / "tables/masks.csv").write_text("e0,validation\n")
-    graph = load(three)
-    assert graph.labels[:4].tolist() == [0, 1, 0, -1]
-    (masks,) = graph.masks
-    assert (masks.train.tolist(), masks.test.tolist(), masks.validation.tolist()) == ([0, 4], [1], [8])
-
-
-def test_columns_of_a_parquet_table_of_edges_may_be_called_anything(three: Path) -> None:
-    plain = load(three)
+    assert (odd.features != plain.features).nnz == (odd.adjacency != plain.adjacency).nnz == 0
     _table("edges", payer=["e0", "e1"], payee=["e1", "e2"], amount=[1.5, 2.5])(three)
-    assert (load(three).adjacency != plain.adjacency).nnz == 0
-
-
-def test_a_parquet_table_of_edges_may_be_empty_and_its_features_true_or_false(three: Path) -> None:
+    assert (load(three).adjacency != plain.adjacency).nnz == 0, "its columns may be called anything"
+    (three / "tables/edges.parquet").unlink()
     pa = pytest.importorskip("pyarrow")
-    _table("edges", a=pa.array([], pa.string()), b=pa.array([], pa.string()))(three)
     from pyarrow import parquet
 
+    parquet.write_table(
+        pa.table({"a": pa.array([], pa.string()), "b": pa.array([], pa.string())}), three / "tables/edges.parquet"
+    )
     parquet.write_table(pa.table({"id": NODES, "member": [True, False, True, True]}), three / "tables/features.parquet")
     graph = load(three)
     assert graph.num_edges == 4, "those of the two other clients"
     assert graph.features[8:].toarray().sum() == 3
 
 
-def _clubs(root: Path) -> None:
-    for name in ("bank_a", "bank_b"):
-        (root / name).mkdir(parents=True)
-        (root / name / "people.csv").write_text("id,age\n" + "".join(f"{name[-1]}{k},{20 + k}\n" for k in range(4)))
-        (root / name / "ties.csv").write_text(f"source,target\n{name[-1]}0,{name[-1]}1\n")
+@pytest.mark.parametrize("written", [b"age\r\nheight\r\n", b"\xef\xbb\xbfage\nheight", b"age \n height\n"])
+def test_names_of_columns_are_matched_however_the_file_ends_its_lines(written: bytes, three: Path) -> None:
+    """``tables`` has a column ``age``, too: it must be the same one."""
+    graph = load(put(three, {"arrays/feature_names.txt": written}))
+    assert graph.names.columns == ("age", "column 0", "column 1", "height")
+    assert graph.features[:4].toarray()[:, [0, 3]].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
 
 
-def test_ties_between_owners_are_refused_where_they_cannot_be_read(tmp_path: Path) -> None:
-    _clubs(tmp_path / "banks")
-    (tmp_path / "banks/README.txt").write_text("Two banks.\n")
-    assert read(tmp_path / "banks").graph.owner_names == ("bank_a", "bank_b")
-    (tmp_path / "banks/bank_a/ties.csv").write_text("source,target\na0,b1\n")
-    with pytest.raises(DataError, match=r"unknown node 'b1'.*\n.*bank_a: ties to other clients' nodes stand in cross\.csv"):
-        read(tmp_path / "banks")
-    (tmp_path / "banks/between.csv").write_text("source,target\na0,b1\nb1,a2\n")
-    with pytest.raises(DataError, match=r"between\.csv beside the folders bank_a, bank_b, which hold files of the same names"):
-        read(tmp_path / "banks")
+def test_masks_in_an_npz_and_labels_of_bytes_are_read(three: Path) -> None:
+    train, test = np.array([1, 0, 0, 0]), np.array([0, 1, 0, 0])
+    _arrays(labels=np.array([b"0", b"1", b"0", b"-1"]), train_mask=train, test_mask=test)(three)
+    _tensors(train_mask=torch.tensor([True, False, False, False]))(three)
+    graph = load(put(three, {"tables/masks.csv": "e0,validation\n"}))
+    assert graph.labels[:4].tolist() == [0, 1, 0, -1]
+    (masks,) = graph.masks
+    assert (masks.train.tolist(), masks.test.tolist(), masks.validation.tolist()) == ([0, 4], [1], [8])
 
 
-def test_an_archive_of_several_owners_is_to_be_unpacked(tmp_path: Path) -> None:
-    _clubs(tmp_path / "banks")
-    shutil.make_archive(str(tmp_path / "banks"), "zip", tmp_path / "banks")
+def test_ties_between_owners_and_archives_of_several_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    banks = tmp_path / "banks"
+    for name in "ab":
+        people = "id,age\n" + "".join(f"{name}{k},{20 + k}\n" for k in range(4))
+        put(banks, {f"bank_{name}/people.csv": people, f"bank_{name}/ties.csv": f"source,target\n{name}0,{name}1\n"})
+    assert read(put(banks, {"README.txt": "Two banks.\n"})).graph.owner_names == ("bank_a", "bank_b")
+    shutil.make_archive(str(banks), "zip", banks)
     with pytest.raises(DataError, match=r"lies in several folders; allowed: the archive unpacked, a folder per owner"):
         read(tmp_path / "banks.zip")
+    put(banks, {"bank_a/ties.csv": "source,target\na0,b1\n"})
+    with pytest.raises(DataError, match=r"unknown node 'b1'.*\n.*bank_a: ties to other clients' nodes stand in cross\.csv"):
+        read(banks)
+    put(banks, {"between.csv": "source,target\na0,b1\nb1,a2\n"})
+    with pytest.raises(DataError, match=r"between\.csv beside the folders bank_a, bank_b, which hold files of the same names"):
+        read(banks)

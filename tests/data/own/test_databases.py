@@ -13,7 +13,7 @@ import pytest
 from fedgraph.data import read
 from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
+from tests.data.own.clubs import facts, graph_of, ties_of
 
 COUNT = 60
 DRAW = random.Random(1)
@@ -21,7 +21,7 @@ USERS = pd.DataFrame({"id": range(1, COUNT + 1), "age": [DRAW.randint(18, 60) fo
 USERS["party"] = [DRAW.choice(["red", "blue"]) for _ in range(COUNT)]
 COMPANIES = pd.DataFrame({"id": range(1, 41), "branch": [DRAW.choice("abc") for _ in range(40)]})
 PAIRS = [(min(pair), max(pair)) for pair in (DRAW.sample(range(1, COUNT + 1), 2) for _ in range(150))]
-TRUTH = {(one - 1, two - 1) for one, two in PAIRS}
+TRUTH = {frozenset(map(str, pair)) for pair in PAIRS}
 
 
 def rows(one: str, two: str, pairs: list[tuple[int, int]] = PAIRS, first: int = 1) -> pd.DataFrame:
@@ -35,12 +35,6 @@ def folder(into: Path, **tables: pd.DataFrame) -> Path:
     for name, table in tables.items():
         table.to_csv(into / f"{name}.csv", index=False)
     return into
-
-
-def ties_of(graph: object) -> set[tuple[int, int]]:
-    assert isinstance(graph, Graph)
-    one, two = graph.adjacency.tocoo().coords
-    return {(int(a), int(b)) for a, b in zip(one, two, strict=True) if a < b}
 
 
 def of_two(first: str, other: str) -> pd.DataFrame:
@@ -65,7 +59,7 @@ def test_rows_of_a_table_of_ties_are_no_people(
     people: str, ties: str, ends: tuple[str, str], first: int, count: int, tmp_path: Path
 ) -> None:
     reading = read(folder(tmp_path, **{people: USERS, ties: rows(*ends, PAIRS[:count], first)}))
-    assert ties_of(reading.graph) == {(one - 1, two - 1) for one, two in PAIRS[:count]}
+    assert ties_of(reading) == {frozenset(map(str, pair)) for pair in PAIRS[:count]}
     assert f"between {ends[0]!r} and {ends[1]!r}" in reading.says
 
 
@@ -75,10 +69,9 @@ def test_other_things_of_a_database_are_no_facts_of_people(tmp_path: Path) -> No
     posts = pd.DataFrame({"id": range(1, 201), "author_id": [1 + place % 9 for place in range(200)]})
     tables = {"users": users, "companies": COMPANIES, "profiles": profiles, "posts": posts}
     reading = read(folder(tmp_path, **tables, friendships=rows("user_a", "user_b"), members=of_two("user_id", "company_id")))
-    assert ties_of(reading.graph) == TRUTH
-    assert isinstance(reading.graph, Graph)
-    assert reading.graph.names.columns == ("age", "score")
-    assert reading.graph.features.toarray()[:, 1] == pytest.approx(np.arange(59, -1, -1) / 7)
+    assert ties_of(reading) == TRUTH
+    assert graph_of(reading).names.columns == ("age", "score")
+    assert graph_of(reading).features.toarray()[:, 1] == pytest.approx(np.arange(59, -1, -1) / 7)
     for said in (
         "company_id: it names rows of companies.csv",
         "companies.csv: rows of other things than users.csv, numbered by 'id'; members.csv names them in 'company_id'",
@@ -97,29 +90,26 @@ def test_what_a_database_declares_goes_before_names(tmp_path: Path) -> None:
         opened.executemany("INSERT INTO wer VALUES (?, ?, ?)", USERS.values.tolist())
         opened.executemany("INSERT INTO kennt (x, y) VALUES (?, ?)", PAIRS)
     opened.close()
-    assert ties_of(read(tmp_path / "all.db3").graph) == TRUTH
+    assert ties_of(read(tmp_path / "all.db3")) == TRUTH
 
 
-def test_a_table_that_joins_people_and_things_is_refused_with_what_to_write(tmp_path: Path) -> None:
+def test_a_table_that_joins_people_and_things_is_refused_or_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(ReadingQuestion, match="are 'user_id' and 'invoice_id' both rows") as asked:
+        read(folder(tmp_path, users=USERS, purchases=of_two("user_id", "invoice_id")))
+    assert asked.value.choices == (("user_id", "invoice_id"),)
+    (tmp_path / "purchases.csv").unlink()
     says = r"'user_id' names rows of users.csv and 'company_id' rows of companies.csv.*SELECT DISTINCT a.user_id"
     with pytest.raises(DataError, match=says):
         read(folder(tmp_path, users=USERS, companies=COMPANIES, jobs=of_two("user_id", "company_id")))
 
 
-def test_a_column_that_may_name_other_things_is_asked_about(tmp_path: Path) -> None:
-    with pytest.raises(ReadingQuestion, match="are 'user_id' and 'invoice_id' both rows") as asked:
-        read(folder(tmp_path, users=USERS, purchases=of_two("user_id", "invoice_id")))
-    assert asked.value.choices == (("user_id", "invoice_id"),)
-
-
 def test_of_two_tables_of_ties_one_is_asked_for_and_the_other_put_aside(tmp_path: Path) -> None:
     other = rows("from_user", "to_user", [(1, 2), (2, 3), (3, 4)])
-    tables = {"users": USERS, "friendships": rows("user_a", "user_b"), "messages": other}
     with pytest.raises(ReadingQuestion, match=r"friendships.csv \(user_a, user_b\) or messages.csv \(from_user, to_user\)"):
-        read(folder(tmp_path, **tables))
-    assert ties_of(read(tmp_path, ends=["user_a", "user_b"]).graph) == TRUTH
+        read(folder(tmp_path, users=USERS, friendships=rows("user_a", "user_b"), messages=other))
+    assert ties_of(read(tmp_path, ends=["user_a", "user_b"])) == TRUTH
     reading = read(tmp_path, ends=["from_user", "to_user"])
-    assert ties_of(reading.graph) == {(0, 1), (1, 2), (2, 3)}
+    assert ties_of(reading) == {frozenset(pair) for pair in ("12", "23", "34")}
     assert "friendships.csv: ties of another kind" in reading.says
 
 
@@ -130,9 +120,8 @@ def test_two_tables_that_may_be_the_people_are_asked_about(other: str, size: int
     with pytest.raises(ReadingQuestion, match=f"customers.id, or --id {other}.id") as asked:
         read(folder(tmp_path, **tables))
     reading = read(tmp_path, id=str(asked.value.choices[0]))
-    assert ties_of(reading.graph) == TRUTH
-    assert isinstance(reading.graph, Graph)
-    assert [reading.graph.names.classes[k] for k in reading.graph.labels] == USERS["party"].tolist()
+    _, ties, classes, _ = facts(graph_of(reading))
+    assert (ties, [classes[str(k)] for k in range(1, COUNT + 1)]) == (TRUTH, USERS["party"].tolist())
     assert f"{other}.csv: rows of other things than customers.csv, as --id says" in reading.says
 
 

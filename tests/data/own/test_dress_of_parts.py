@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, given, settings
@@ -17,9 +16,12 @@ from fedgraph.data.own.door import read
 from fedgraph.data.own.reading import Reading
 from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.types import Graph, GraphCollection
-from tests.data.own.test_dress import club, facts
+from tests.data.own.clubs import facts
+from tests.data.own.test_dress import club, write_network
 
 OWNERS = ("north", "south", "west")
+NETWORKS = ("graphml", "gexf", "node-link")
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @st.composite
@@ -52,23 +54,10 @@ def write(table: pd.DataFrame, file: Path, dress: dict[str, Any]) -> None:
         table.to_csv(file.with_suffix(".csv"), sep=dress["separator"], encoding=dress["encoding"], index=dress["index"])
 
 
-def write_network(table: pd.DataFrame, ties: pd.DataFrame, file: Path, form: str, **told: str) -> None:
-    graph = nx.Graph(**told)
-    for row in table.to_dict("records"):
-        graph.add_node(row.pop("id"), **row)
-    graph.add_edges_from(ties.itertuples(index=False, name=None))
-    if form == "node-link":
-        import json
-
-        file.with_suffix(".json").write_text(json.dumps(nx.node_link_data(graph, edges="links")), encoding="utf-8")
-    else:
-        {"graphml": nx.write_graphml, "gexf": nx.write_gexf}[form](graph, file.with_suffix(f".{form}"))
-
-
 def wear(table: pd.DataFrame, ties: pd.DataFrame, dress: dict[str, Any], folder: Path) -> None:
     folder.mkdir()
     table = table.assign(group=table["group"].map(dress["labels"]))
-    if dress["form"] in ("graphml", "gexf", "node-link"):
+    if dress["form"] in NETWORKS:
         write_network(table, ties, folder / "club", dress["form"])
         return
     if dress["float"] and dress["form"] == "csv":
@@ -94,12 +83,17 @@ def answer(ask: Callable[[], Reading]) -> Graph | GraphCollection | None:
     return None
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def values_of(row: dict[str, Any]) -> tuple[float, ...]:
+    expected = sorted((float(row["age"]), float(row["income"]), float(row["member"] == "yes")))
+    return tuple(np.round(np.float32(expected).astype(float), 4))
+
+
+@FEW
 @given(st.lists(dresses(), min_size=3, max_size=3), st.integers(0, 30))
 def test_every_owner_may_dress_otherwise(wearing: list[dict[str, Any]], seed: int) -> None:
-    clubs = [club(seed + number, 24) for number in range(3)]
+    clubs = {name: club(seed + number, 24) for number, name in enumerate(OWNERS)}
     with tempfile.TemporaryDirectory() as place:
-        for name, people, dress in zip(OWNERS, clubs, wearing, strict=True):
+        for (name, people), dress in zip(clubs.items(), wearing, strict=True):
             wear(people.table.drop(columns="city"), people.ties, dress, Path(place) / name)
         graph = answer(lambda: read(place, label="group"))
     if graph is None:
@@ -107,41 +101,35 @@ def test_every_owner_may_dress_otherwise(wearing: list[dict[str, Any]], seed: in
     assert isinstance(graph, Graph)
     assert graph.owner_names == OWNERS
     assert graph.owner is not None
+    assert sorted(name.casefold() for name in graph.names.columns) == ["age", "income", "member"]
     found = facts(graph)
-    assert set(graph.names.columns) <= {
-        one for name in ("age", "income", "member") for one in (name, name.upper(), name.title())
-    }
-    assert len(graph.names.columns) == 3
-    for name, people in zip(OWNERS, clubs, strict=True):
-        rows = people.table.set_index("id")
-        assert {one for one in found[0] if one.startswith(f"{name}/")} == {f"{name}/{one}" for one in rows.index}
-        ties = {frozenset(f"{name}/{one}" for one in pair) for pair in people.ties.itertuples(index=False)}
-        assert {tie for tie in found[1] if next(iter(tie)).startswith(f"{name}/")} == ties
-        for one, row in rows.iterrows():
-            assert found[2][f"{name}/{one}"].casefold() == row["group"]
-            expected = sorted((float(row["age"]), float(row["income"]), float(row["member"] == "yes")))
-            assert found[3][f"{name}/{one}"] == tuple(np.round(np.float32(expected).astype(float), 4))
-    assert graph.num_classes == len({group for people in clubs for group in people.table["group"]})
+    rows = {f"{name}/{row['id']}": row for name, people in clubs.items() for row in people.table.to_dict("records")}
+    assert found[0] == set(rows)
+    assert found[1] == {frozenset(f"{name}/{one}" for one in pair) for name, people in clubs.items()
+                        for pair in people.ties.itertuples(index=False)}  # fmt: skip
+    assert {one: said.casefold() for one, said in found[2].items()} == {one: row["group"] for one, row in rows.items()}
+    assert found[3] == {one: values_of(row) for one, row in rows.items()}
+    assert graph.num_classes == len({row["group"] for row in rows.values()})
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@FEW
 @given(dresses(), st.sampled_from(("tables", "pairs", "folders", "files")), st.integers(0, 30))
 def test_every_dress_of_a_collection_is_the_same(dress: dict[str, Any], layout: str, seed: int) -> None:
     names = [f"g{number}" for number in range(6)]
     clubs = {name: club(seed + number, 8) for number, name in enumerate(names)}
     labels = {name: ("ring", "line")[number % 2] for number, name in enumerate(names)}
-    dress = dress | ({"form": "csv"} if dress["form"] in ("graphml", "gexf", "node-link") and layout != "files" else {})
-    dress = dress | ({"form": "graphml"} if dress["form"] not in ("graphml", "gexf") and layout == "files" else {})
-    dress = dress | ({"form": "csv"} if dress["form"] in ("excel", "jsonl") and layout == "tables" else {})
+    if layout == "files":
+        dress = dress | ({} if dress["form"] in ("graphml", "gexf") else {"form": "graphml"})
+    elif dress["form"] in NETWORKS or (dress["form"] in ("excel", "jsonl") and layout == "tables"):
+        dress = dress | {"form": "csv"}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         people, ties = [], []
         for name, one in clubs.items():
             table, tied = one.table.drop(columns=["city", "group"]), one.ties
             if layout == "files":
-                write_network(
-                    table, tied, folder / name, dress["form"], **({"label": labels[name]} if not dress["apart"] else {})
-                )
+                told = {"label": labels[name]} if not dress["apart"] else {}
+                write_network(table, tied, folder / name, dress["form"], **told)
                 continue
             table, tied = table.rename(columns={"id": dress["id"]}), tied.set_axis(list(dress["ends"]), axis=1)
             if layout == "folders":
@@ -157,18 +145,16 @@ def test_every_dress_of_a_collection_is_the_same(dress: dict[str, Any], layout: 
             write(pd.concat(people, ignore_index=True), folder / "nodes", dress)
             write(pd.concat(ties, ignore_index=True), folder / "edges", dress)
         if layout != "files" or dress["apart"] or dress["form"] == "gexf":
-            write(pd.DataFrame({"graph": names, "label": [labels[name] for name in names]}), folder / "labels", dress | {
-                "form": "csv" if layout == "files" else dress["form"]})  # fmt: skip
+            table = pd.DataFrame({"graph": names, "label": list(labels.values())})
+            write(table, folder / "labels", dress | ({"form": "csv"} if layout == "files" else {}))
         found = answer(lambda: read(place))
     if found is None:
         return
     assert isinstance(found, GraphCollection)
-    assert [found.classes[k] for k in found.labels] == [labels[name] for name in names]
+    assert [found.classes[k] for k in found.labels] == list(labels.values())
     for graph, (name, one) in zip(found.graphs, clubs.items(), strict=True):
         assert graph.name.endswith(f"#{name}")
-        people_, tied_, _, rows_ = facts(graph)
-        assert people_ == set(map(str, one.table["id"]))
-        assert tied_ == {frozenset(map(str, pair)) for pair in one.ties.itertuples(index=False)}
-        for row in one.table.to_dict("records"):
-            expected = sorted((float(row["age"]), float(row["income"]), float(row["member"] == "yes")))
-            assert rows_[str(row["id"])] == tuple(np.round(np.float32(expected).astype(float), 4))
+        rows = {str(row["id"]): row for row in one.table.to_dict("records")}
+        ids, tied_, _, values = facts(graph)
+        assert (ids, tied_) == (set(rows), {frozenset(map(str, pair)) for pair in one.ties.itertuples(index=False)})
+        assert values == {one: values_of(row) for one, row in rows.items()}

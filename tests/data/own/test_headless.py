@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +15,14 @@ from fedgraph.data.own.door import read
 from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
-from tests.data.own.test_dress import facts
+from tests.data.own.clubs import facts
 
+WORDS = ["user", "account", "paper", "ann", "bob", "source", "node", "name", "key", "member", "cid", "client", "dora", "x1"]
 IDS = {
-    "letters": [chr(97 + k) for k in range(26)],
-    "capitals": [chr(65 + k) for k in range(26)],
-    "words": [
-        "user",
-        "account",
-        "paper",
-        "ann",
-        "bob",
-        "source",
-        "node",
-        "name",
-        "key",
-        "member",
-        "cid",
-        "client",
-        "dora",
-        "x1",
-    ],
-    "numbered": [f"m{k}" for k in range(20)],
-    "numbers": [str(k) for k in range(20)],
-    "long": [str(9_007_199_254_740_993 + k) for k in range(20)],
-    "mail": [f"p{k}@x.org" for k in range(20)],
-}
+    "letters": [chr(97 + k) for k in range(26)], "capitals": [chr(65 + k) for k in range(26)], "words": WORDS,
+    "numbered": [f"m{k}" for k in range(20)], "numbers": [str(k) for k in range(20)],
+    "long": [str(9_007_199_254_740_993 + k) for k in range(20)], "mail": [f"p{k}@x.org" for k in range(20)],
+}  # fmt: skip
 MORE = {
     "weight": lambda rng: str(rng.integers(1, 6)),
     "amount": lambda rng: f"{rng.random() * 100:.2f}",
@@ -68,13 +49,6 @@ def lists(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def answer(ask: Callable[[], object]) -> object:
-    try:
-        return ask()
-    except DataError as error:
-        return error
-
-
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(lists())
 def test_a_list_without_a_header_is_the_same_graph_or_a_question(dress: dict[str, Any]) -> None:
@@ -99,7 +73,11 @@ def test_a_list_without_a_header_is_the_same_graph_or_a_question(dress: dict[str
         if beside:
             people = "".join(f"{one},{20 + k},{('red', 'blue')[k % 2]}\n" for k, one in enumerate(ids))
             (Path(place) / "people.csv").write_text("id,age,team\n" + people, encoding="utf-8")
-        graph = answer(lambda: read(place if beside else file, **({"label": "team"} if beside else {})).graph)
+        graph: object
+        try:
+            graph = read(place if beside else file, **({"label": "team"} if beside else {})).graph
+        except DataError as error:
+            graph = error
     if below:
         assert isinstance(graph, DataError)
         return
