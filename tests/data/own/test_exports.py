@@ -362,8 +362,8 @@ def test_numbers_of_whoever_one_answers_to_are_ties_where_their_column_is_called
     reading = given(tmp_path, {"staff.csv": lines(rows, "emp_no,group,manager_emp_no,desk")}, label="group")
     assert ties_of(reading) == {frozenset((str(1000 + k), str(1000 + k // 2))) for k in range(1, N)}
     assert graph_of(reading).names.columns == ("desk",)
-    with pytest.raises(DataError, match="no table of ties"):  # a number may be an age
-        given(tmp_path, {"staff.csv": lines((row[:3] for row in rows), "employee,group,manager")})
+    with pytest.raises(DataError, match="no table of ties"):  # a number may be an age, or a mark
+        given(tmp_path, {"staff.csv": lines(((k, GROUPS[k % 2], 1 + k % 5) for k in range(N)), "employee,group,manager")})
 
 
 def test_two_columns_of_ids_that_lost_their_zeros_are_ties(tmp_path: Path) -> None:
