@@ -370,10 +370,8 @@ def test_a_draft_counts_neither_ties_nor_labels_nor_classes(tmp_path: Path, caps
     told = [drafted(folder, "--task", "links", "--unit", "edge") for folder in both]
     assert told[0] == told[1]
     assert "delta: 3e-05" in told[0], "one tenth over fifty ties of each of sixty people"
-    rows, labels = (
-        ["id,age", *(f"p{k},{k % 7}" for k in range(275))],
-        ["id,label", *(f"p{k},{'ab'[k % 2]}" for k in range(274))],
-    )
+    rows = ["id,age", *(f"p{k},{k % 7}" for k in range(275))]
+    labels = ["id,label", *(f"p{k},{'ab'[k % 2]}" for k in range(274))]
     both = [write(at(f"label {last}"), features=rows, edges=ties[:2], labels=[*labels, f"p274,{last}"]) for last in ("b", "")]
     assert drafted(both[0]) == drafted(both[1])
     both = [many_graphs(at(f"graphs {last}"), last, rare=4) for last in ("b", "")]  # five of the rarest class, or four
