@@ -53,9 +53,9 @@ def test_nodes_and_edges_are_there_or_not_and_strangers_never_are(library: Graph
     without = played.whole(coins)
     assert (without.labels[7], without.degrees[7], without.features[[7]].nnz) == (-1, 0, 0)
     assert (without.labels[coins] == library.labels[coins]).all()
-    played = coin_game.toss_edges(one, library, Relation.EDGE_UNDIRECTED, 40, rng)
-    assert same(played.whole(np.ones(40, dtype=bool)), library)
-    assert played.whole(np.zeros(40, dtype=bool)).num_edges == library.num_edges - 40
+    played = coin_game.toss_edges(one, library, Relation.EDGE_UNDIRECTED, 300, rng)
+    assert same(played.whole(np.ones(300, dtype=bool)), library)
+    assert played.whole(np.zeros(300, dtype=bool)).num_edges == library.num_edges - 300
     assert not library.adjacency[played.strangers[:, 0], played.strangers[:, 1]].any()
     assert (played.strangers[:, 0] != played.strangers[:, 1]).all()
 

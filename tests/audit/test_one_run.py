@@ -22,11 +22,11 @@ from fedgraph.privacy.accounting import gaussian
 def test_randomised_response_is_recovered_from_below(epsilon: float) -> None:
     """Each coin through randomised response: exactly ε, and as scores nothing can do better."""
     rng, found = np.random.default_rng(1), []
-    for _ in range(400):
+    for _ in range(200):
         coins, kept = rng.random(2000) < 0.5, rng.random(2000) < expit(epsilon)
         count = one_run.count_guesses(np.where(kept, coins, ~coins).astype(float), coins, 1.0)
         found.append(one_run.epsilon_lower(count, 0.0))
-    assert np.mean(np.array(found) > epsilon) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
+    assert np.mean(np.array(found) > epsilon) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 200)
     assert np.mean(found) > epsilon - 0.4
 
 

@@ -92,7 +92,7 @@ def test_two_worlds_of_every_method_differ_in_what_is_priced_alone(
     name: str, index: int, trusted: Trust, on_small: Trainings
 ) -> None:
     plan, partition, _ = on_small.planned(Key(name, index, trusted))
-    changes = [neighbours(plan, partition)[0], drawn(plan, partition, len(name) + index)]
+    changes = [neighbours(plan, partition)[0], *([] if index else [drawn(plan, partition, len(name))])]
     alike(two_worlds.compare_rounds(plan, partition, changes))
 
 
@@ -113,47 +113,41 @@ def test_whatever_an_active_server_sends_two_worlds_answer_alike(name: str, host
 # -------------------------------------------------------------------------------------------------------------- every task
 
 NODES = {"partition": {"partition": "uniform", "clients": 3}, "epsilons": [1.0], "delta": 1e-3}
-NODE_TASK, LINK_TASK = ({"task": name, **NODES} for name in ("node_classification", "link_prediction"))
-FEATURES_ROW = {"method": "features", "steps": 2}
-CHOSEN = {**FEATURES_ROW, "label": "chosen", "trust": ["curator"], "select": {"over": {"steps": [1, 2]}, "among": 2}}
-BOUGHT = {"trust": ["curator"], "methods": [{**FEATURES_ROW, "publish_accuracy": 0.4}]}
-EDGE_ROW = {"method": "gap_edge", "epochs": 2, "hops": 1}
+
+
+def nodes(*methods: dict[str, Any], trust: tuple[str, ...] = ("curator",), **more: Any) -> dict[str, Any]:
+    return {"task": "node_classification", **NODES, "trust": list(trust), "methods": list(methods), **more}
+
+
+def links(*methods: dict[str, Any], trust: tuple[str, ...] = ("own-client",), **more: Any) -> dict[str, Any]:
+    return {"task": "link_prediction", **NODES, "trust": list(trust), "methods": list(methods), **more}
+
+
+FEW, HOPS, OWNERS = {"method": "features", "steps": 2}, {"method": "link_hops", "label": "hops"}, {"method": "link_owners"}
+CHOSEN = {**FEW, "label": "chosen", "trust": ["curator"], "select": {"over": {"steps": [1, 2]}, "among": 2}}
+BOUGHT, NOTHING = {**FEW, "publish_accuracy": 0.4}, {"protocol": "asking", "public": "nothing"}
+EDGES, EDGE_ROW = {"protocol": "transductive", "cut_edges": "protected"}, {"method": "gap_edge", "epochs": 2, "hops": 1}
+EGO = {"epsilons": [8.0], "partition": {"partition": "ego", "clients": 8, "hops": 1}, "num_init": 1, "clusters": 2}
+UNTRAINED = {"method": "local_dp", "label": "none", "training": "none", "unit": "graph", "compare": ["mean"]}
 TASKS: dict[str, dict[str, Any]] = {
-    "nodes, test graph public": {**NODE_TASK, "trust": ["curator", "sums", "own-client"], "methods": [FEATURES_ROW, CHOSEN]},
-    "nodes, nothing public": {
-        **NODE_TASK, "protocol": "asking", "public": "nothing", "trust": ["curator", "active-server"],
-        "methods": [FEATURES_ROW, CHOSEN],
-    },
-    "nodes, a bought accuracy": {**NODE_TASK, "public": "nothing", **BOUGHT},
-    "people who ask, a bought accuracy": {**NODE_TASK, "protocol": "asking", **BOUGHT},
-    "nodes, some public": {**NODE_TASK, "public": {"share": 0.2}, "trust": ["curator"], "methods": [FEATURES_ROW]},
-    "nodes, edges alone private": {
-        **NODE_TASK, "protocol": "transductive", "cut_edges": "protected", "trust": ["curator", "own-client"],
-        "methods": [EDGE_ROW],
-    },
-    "nodes, edges public": {
-        **NODE_TASK, "protocol": "transductive", "trust": ["nobody"], "methods": [{"method": "lpgnn", "epochs": 2}],
-    },
-    "links": {
-        **LINK_TASK, "trust": ["curator", "own-client"], "methods": [
-            {"method": "link_hops", "label": "hops"}, {"method": "link_owners", "label": "people"},
-            {"method": "link_hops", "label": "steps", "hops": 0, "decoder": "steps", "steps": 2, "sampling_rate": 0.4},
-        ],
-    },
-    "links of clients dealt by edges": {
-        **LINK_TASK, "partition": {"partition": "louvain", "clients": 3}, "trust": ["own-client"],
-        "methods": [{"method": "link_owners"}],
-    },
-    "owners": {
-        **NODE_TASK, "owners": True, "protocol": "asking", "public": "nothing", "trust": ["sums"],
-        "participations": ["alone", "federated", "curator"], "methods": [{"method": "label_hop", "steps": 2}],
-    },
-    "clustering": {
-        "task": "graph_clustering", "epsilons": [8.0], "partition": {"partition": "ego", "clients": 8, "hops": 1},
-        "num_init": 1, "clusters": 2,
-        "methods": [{"method": "local_dp", "label": "none", "training": "none", "unit": "graph", "compare": ["mean"]}],
-    },
-}  # fmt: skip
+    "nodes, test graph public": nodes(FEW, CHOSEN, trust=("curator", "sums", "own-client")),
+    "nodes, nothing public": nodes(FEW, CHOSEN, trust=("curator", "active-server"), **NOTHING),
+    "nodes, a bought accuracy": nodes(BOUGHT, public="nothing"),
+    "people who ask, a bought accuracy": nodes(BOUGHT, protocol="asking"),
+    "nodes, some public": nodes(FEW, public={"share": 0.2}),
+    "nodes, edges alone private": nodes(EDGE_ROW, trust=("curator", "own-client"), **EDGES),
+    "nodes, edges public": nodes({"method": "lpgnn", "epochs": 2}, protocol="transductive", trust=("nobody",)),
+    "links": links(HOPS, OWNERS, trust=("curator", "own-client")),
+    "links of clients dealt by edges": links(OWNERS, partition={"partition": "louvain", "clients": 3}),
+    "owners": nodes(
+        {"method": "label_hop", "steps": 2},
+        trust=("sums",),
+        owners=True,
+        participations=["alone", "federated", "curator"],
+        **NOTHING,
+    ),
+    "clustering": {"task": "graph_clustering", **EGO, "methods": [UNTRAINED]},
+}
 SHORT = {"trust": ["curator"], "methods": [{"method": "features", "steps": 1}]}
 
 
@@ -184,7 +178,7 @@ def test_a_row_whose_promise_the_data_break_promises_nothing_to_try(library: Gra
     assert most > second
     rows = [{"method": "gap_node", "label": cap, "steps": 2, "cap": "promised", "degree": degree}
             for cap, degree in (("broken", int(second)), ("kept", int(most) + 1))]  # fmt: skip
-    found = audited({**NODE_TASK, "train_fraction": 0.99, "trust": ["curator"], "methods": rows}, library, tmp_path)
+    found = audited(nodes(*rows, train_fraction=0.99), library, tmp_path)
     verdicts = {f.row.split(",")[0].split(" · ")[1]: f.verdict for f in found if not f.row.endswith("as a model")}
     assert verdicts == {"broken": "untried", "kept": "same"}
 
@@ -215,7 +209,7 @@ def test_two_worlds_of_owners_of_edges(library: Graph, tmp_path: Path) -> None:
     who = (np.arange(upper.nnz) % 7 + 1).astype(np.float32)
     owned = sp.coo_array((who, (upper.row, upper.col)), shape=library.adjacency.shape).tocsr()
     graph = dataclasses.replace(library, edge_owners=(sp.csr_array(owned + owned.T),))
-    task = {**LINK_TASK, "trust": ["curator", "sums"], "methods": [{"method": "link_owners", "unit": "entity"}]}
+    task = links({**OWNERS, "unit": "entity"}, trust=("curator", "sums"))
     for finding in audited(task, graph, tmp_path, most=3):
         assert finding.neighbours > 1
         alike(finding)
@@ -258,7 +252,7 @@ BOUNDS = {"bounds": {"age": [0, 100], "flag": [0, 5]}}
 
 
 def asked_of(folder: Path, *tasks: dict[str, Any]) -> dict[str, Any]:
-    task = {**NODE_TASK, "protocol": "asking", "public": "nothing", "trust": ["sums", "curator"], "methods": [FEATURES_ROW]}
+    task = nodes(FEW, trust=("sums", "curator"), **NOTHING)
     data = [{"name": "own/csv", "label": "people", "path": str(folder), "parameters": BOUNDS}]
     return {"name": "two", "runtime": {"engine": "serial"}, "datasets": data, "tasks": list(tasks) or [task]}
 
@@ -290,10 +284,7 @@ def test_what_a_run_and_its_project_hand_out_is_the_same_in_both_worlds(tmp_path
 
 def test_what_a_run_of_private_edges_hands_out_is_the_same_in_both_worlds(tmp_path: Path) -> None:
     """Two folders that differ in one edge: links are foreseen, and nodes are classified with noisy sums over neighbours."""
-    tasks = (
-        {**LINK_TASK, "trust": ["own-client"], "methods": [{"method": "link_hops"}]},
-        {**NODE_TASK, "protocol": "transductive", "cut_edges": "protected", "trust": ["sums"], "methods": [EDGE_ROW]},
-    )
+    tasks = links(HOPS), nodes(EDGE_ROW, trust=("sums",), **EDGES)
     homes = [(tmp_path / str(fewer), fewer) for fewer in (0, 1)]
     same_in_both(*(lambda h=h, f=f: handed_out(asked_of(people(h / "people", fewer=f), *tasks), h) for h, f in homes))
 
@@ -351,7 +342,7 @@ def test_runs_of_one_written_seed_that_hold_other_people_or_edges_share_no_noise
     """Their noise was the same, so that the difference of two releases showed the others' sum without noise."""
     folder, added = people(tmp_path / "people"), []
     for share in (0.2, 0.25):
-        asked = asked_of(folder, {**LINK_TASK, "trust": ["curator"], "test_share": share, "methods": [{"method": "link_hops"}]})
+        asked = asked_of(folder, links(HOPS, trust=("curator",), test_share=share))
         if what == "who asks":
             asked = asked_of(folder)
             asked["tasks"][0] |= {"trust": ["curator"], "train_fraction": 1 - share}
@@ -378,10 +369,8 @@ def test_a_draft_counts_neither_ties_nor_labels_nor_classes(tmp_path: Path, caps
     told = [drafted(folder, "--task", "links", "--unit", "edge") for folder in both]
     assert told[0] == told[1]
     assert "delta: 3e-05" in told[0], "one tenth over fifty ties of each of sixty people"
-    rows, labels = (
-        ["id,age", *(f"p{k},{k % 7}" for k in range(275))],
-        ["id,label", *(f"p{k},{'ab'[k % 2]}" for k in range(274))],
-    )
+    rows = ["id,age", *(f"p{k},{k % 7}" for k in range(275))]
+    labels = ["id,label", *(f"p{k},{'ab'[k % 2]}" for k in range(274))]
     both = [write(at(f"label {last}"), features=rows, edges=ties[:2], labels=[*labels, f"p274,{last}"]) for last in ("b", "")]
     assert drafted(both[0]) == drafted(both[1])
     both = [many_graphs(at(f"graphs {last}"), last, rare=4) for last in ("b", "")]  # five of the rarest class, or four

@@ -127,19 +127,15 @@ def _bits() -> Iterator[BenchCase]:
         return encoded(1.0, _EPSILON / num_bits), encoded(0.0, _EPSILON / num_bits)
 
     total = _BITS_PER_ROW * _NUM_ROWS
-    claim, broken = (
-        BenchClaim.of(events.MultiBit(_EPSILON / total, total), 0.0),
-        {
-            "budget not divided by the rows": worlds(_per_row, _BITS_PER_ROW),
-            "budget not divided by the row's bits": worlds(_per_row, _NUM_ROWS),
-        },
-    )
+    claim = BenchClaim.of(events.MultiBit(_EPSILON / total, total), 0.0)
+    broken = {
+        "budget not divided by the rows": worlds(_per_row, _BITS_PER_ROW),
+        "budget not divided by the row's bits": worlds(_per_row, _NUM_ROWS),
+    }
     yield from twins("multi-bit-per-row", _GRAPH, claim, worlds(_per_row, total), broken, lower_bound.bits(total))
     total = _BITS_IN_TOTAL
-    claim, broken = (
-        BenchClaim.of(events.MultiBit(_EPSILON / total, total), 0.0),
-        {"budget not divided by the bits": worlds(_in_total, 1)},
-    )
+    claim = BenchClaim.of(events.MultiBit(_EPSILON / total, total), 0.0)
+    broken = {"budget not divided by the bits": worlds(_in_total, 1)}
     how = {"closed_form": lower_bound.bits(total), "runs": _RUNS_IN_TOTAL}
     yield from twins("multi-bit-in-total", _GRAPH, claim, worlds(_in_total, total), broken, **how)
 
@@ -239,11 +235,8 @@ def _mixed() -> Iterator[BenchCase]:
         bit = KaryResponse(response, 2).apply(np.full(runs, value), rng)
         return normal + (np.abs(heavy) - np.abs(heavy - 1)) / scale + response * (2 * bit - 1)
 
-    claim, broken = (
-        BenchClaim.of(event(multiplier), delta),
-        {"one kind left out of the price": BenchClaim.of(Gaussian(multiplier), delta)},
-    )
-    yield from twins("composition-mixed", _REPLACE, claim, (release(1), release(0)), broken)
+    broken = {"one kind left out of the price": BenchClaim.of(Gaussian(multiplier), delta)}
+    yield from twins("composition-mixed", _REPLACE, BenchClaim.of(event(multiplier), delta), (release(1), release(0)), broken)
 
 
 def _by_test() -> Iterator[BenchCase]:

@@ -112,16 +112,9 @@ def listed() -> Iterator[_Whole]:
         yield from both(summed, server, 2, "colluder ignored", times=2)
 
 
-@dataclass(frozen=True, eq=False)
-class _Game:
-    """Two neighbouring inputs of one method: the clients without the canary (or with it in version 0), and with it.
-
-    plan: at ``EPSILON`` and ``DELTA``. read: from (what a viewer sees of the plan, final state) to the score of one run.
-    """
-
-    plan: Plan
-    worlds: tuple[Partition, Partition]
-    read: Callable[[Any, State], float]
+# (a plan at ``EPSILON`` and ``DELTA``; the clients without the canary, or with it in version 0, and with it; from what a viewer
+# sees of the plan, and the final state, to the score of one run)
+_Game = tuple[Plan, tuple[Partition, Partition], Callable[[Any, State], float]]
 
 
 def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
@@ -146,22 +139,22 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
         found = coin_game.draw_canary_edges(asked, dealt, relation, 1, rng)
     without, with_it = (coin_game.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True))
     read = evidence.readers(plan.method).evidence
-    return _Game(plan, (without, with_it), lambda seen_as, state: float(read(seen_as, state, asked, found.units)[0]))
+    return plan, (without, with_it), lambda seen_as, state: float(read(seen_as, state, asked, found.units)[0])
 
 
-def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.random.Generator) -> _Game:
+def _graphs(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
     sizes, holdings = (_NODES,) * clients, dealt.holdings(two.num_nodes)
-    facts = public_facts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings, public_name="nothing")
+    facts = public_facts(two.num_nodes, two.num_features, 2, sizes, viewer, holdings, public_name="nothing")
     plan: Plan = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     found = canary_graphs.draw(plan, dealt, rng)
     assert found is not None
     one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
     read = evidence.readers(plan.method).graph_evidence
-    return _Game(plan, (found.zero, one), lambda seen_as, state: float(read(seen_as, state, found.zero, one, units)[0]))
+    return plan, (found.zero, one), lambda seen_as, state: float(read(seen_as, state, found.zero, one, units)[0])
 
 
 def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
@@ -177,25 +170,22 @@ def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchC
 def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
     module, graph = plugins.load("methods", whole.method["method"]), data.load("embedded/library")
     rng, settings = seeds.seeded_generator(seed, "mutants", "game"), {k: v for k, v in whole.method.items() if k != "method"}
-    if module.OFFERS.kind == "embedder":
-        played = _graphs(module, module.Params(**settings), graph, whole.clients, rng)
-    else:
-        played = _units(module, module.Params(**settings), graph, whole.viewer, whole.clients, rng)
-    played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
+    play = _graphs if module.OFFERS.kind == "embedder" else _units
+    plan, worlds, read = play(module, module.Params(**settings), graph, whole.viewer, whole.clients, rng)
+    plan = replace(plan, watch=replace(plan.watch, opened=whole.opened))
 
     @bench_sampler
     def scores(count: int, rng: np.random.Generator, world: Partition) -> list[float]:
         root = int(rng.integers(2**31))
-        return [_score(whole, played, world, (root, "run", run)) for run in range(count)]
+        return [_score(whole, plan, read, world, (root, "run", run)) for run in range(count)]
 
-    absent, present = (scores(world) for world in played.worlds)
-    claim, how = BenchClaim.paid(played.plan.provable(), DELTA), lower_bound.gaussian()
+    absent, present = (scores(world) for world in worlds)
+    claim, how = BenchClaim.paid(plan.provable(), DELTA), lower_bound.gaussian()
     told = {"mutant": whole.broken or None, "runs": runs * whole.times, "counts": False}
     return BenchCase(whole.name, whole.viewer.value, claim, present, absent, how, **told)
 
 
-def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str, ...]) -> float:
-    plan = played.plan
+def _score(whole: _Whole, plan: Plan, read: Any, world: Partition, path: tuple[int | str, ...]) -> float:
     state = _trained(whole, plan, world, path)
     facts, guarantee = plan.facts, plan.guarantee
     if whole.broken == "second colluder":  # rows of the second one are known, too
@@ -205,8 +195,8 @@ def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str
         kept = tuple(a for a in guarantee.protection.assumptions if a.value not in hidden)
         guarantee = replace(guarantee, protection=replace(guarantee.protection, viewer=Viewer.SERVER, assumptions=kept))
     # a plan that says so, with so little noise, refuses to be made (``Plan``): only what evidence reads is handed on
-    read = {name: getattr(plan, name) for name in _READ}
-    return played.read(SimpleNamespace(guarantee=guarantee, facts=facts, **read), state)
+    seen = {name: getattr(plan, name) for name in _READ}
+    return read(SimpleNamespace(guarantee=guarantee, facts=facts, **seen), state)
 
 
 def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:

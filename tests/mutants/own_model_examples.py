@@ -24,7 +24,7 @@ from fedgraph.types import Subgraph
 from tests.mutants.code import Breaks, CodeMutant
 from tests.public_facts import public_facts
 
-_ROUNDS = 4
+_ROUNDS = 2
 
 
 def _made() -> tuple[Any, Subgraph]:

@@ -44,24 +44,6 @@ def test_gap_s_noise_multiplier_is_the_authors(rows, batch, epochs, hops, epsilo
     assert found.published <= epsilon
 
 
-def test_gap_s_printed_bound_is_the_formula_by_hand() -> None:
-    """With big integers; and at edge level, at what the noise was solved for."""
-    std, n, b, epochs, hops, degree, delta = 12.0, 1000, 100, 3, 2, 10, 1e-5
-    q, best = b / n, math.inf
-    for a in range(2, 257):
-        inner = (1 - q) ** (a - 1) * (a * q - q + 1)
-        inner += sum(
-            math.comb(a, j) * (1 - q) ** (a - j) * q**j * math.exp((j - 1) * j / (2 * std**2)) for j in range(2, a + 1)
-        )
-        value = (
-            2 * epochs * n / b / (a - 1) * math.log(inner) + degree * hops * a / (2 * std**2) + math.log(1 / delta) / (a - 1)
-        )
-        best = min(best, value)
-    assert claims.claimed_gap_node_epsilon(std, n, b, epochs, 1.0, hops, degree, delta) == pytest.approx(best, rel=1e-9)
-    std = claims.claimed_gap_edge_std(4.0, 2, 1e-7)
-    assert 2 / (2 * std**2) + math.sqrt(4 * math.log(1e7)) / std == pytest.approx(4.0)
-
-
 def test_the_page_is_what_the_command_prints() -> None:
     page = Path(__file__).parents[2] / "docs" / "data" / "published_claims.txt"
     command = "python -m benchmarks.reproductions.claims --page > docs/data/published_claims.txt"

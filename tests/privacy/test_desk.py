@@ -35,13 +35,8 @@ def never():
 def test_a_release_is_bounded_noised_recorded_and_frozen():
     value = np.full(3, 100.0)
     out = desk().release("model", lambda: value)
-    assert (out.entry.event, out.entry.cell, out.entry.path, out.entry.client, out.entry.round) == (
-        Gaussian(3.0),
-        "cell",
-        "model",
-        4,
-        0,
-    )
+    made = out.entry
+    assert (made.event, made.cell, made.path, made.client, made.round) == (Gaussian(3.0), "cell", "model", 4, 0)
     assert np.abs(out.value).max() < 20  # clipped to norm 1 before noise of 3
     assert (value == 100.0).all()
     with pytest.raises(ValueError, match="read-only"):

@@ -147,6 +147,7 @@ def test_what_no_noise_covers_never_passes_and_inputs_are_never_changed():
     ):
         with pytest.raises(PrivacyError):
             wrong()
+    assert GaussianNoise(1.0).apply(np.zeros(0), rng()).size == 0
     value = np.arange(6.0).reshape(2, 3)
     for mechanism in (*ADDED, noise.Disclose("test")):
         mechanism.apply(value, rng())[...] = 99
