@@ -24,6 +24,7 @@ from fedgraph.commands import base as cli
 from fedgraph.comparison import classify
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph
+from tests.graphs import same
 
 TASK = {"task": "node_classification", "label": "t", "trust": ["curator"], "epsilons": [1.0, 8.0],
         "methods": [{"method": "features", "model": "logistic"}]}  # fmt: skip
@@ -85,6 +86,18 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     assert "(right of 100)" in printed
     score = tiny.scores[0]
     assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
+
+
+def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
+    network, arcs = nx.Graph(), library.adjacency.tocoo()
+    for node, row in enumerate(library.features.toarray()):
+        network.add_node(node, x=row, y=int(library.labels[node]))
+    network.add_edges_from(zip(arcs.coords[0].tolist(), arcs.coords[1].tolist(), strict=True))
+    objects = (pyg(library), (library.adjacency, library.features, library.labels), network)
+    given, *others = (fedgraph.read(one).graph for one in objects)
+    for graph in others:
+        assert same(graph, given)
+        assert graph.provenance.checksums == given.provenance.checksums
 
 
 def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ PEOPLE, LATER = 240, 120
 PROTOCOLS = ("inductive", "inductive-edges", "transductive", "asking")
 SEED, EPSILON = 3, 16.0
 PAIRS = {"test_share": 0.1}
+QUICK = {"label_hop": {"label_epsilon": 4.0}}  # how it divides its budget by itself is tried with its method, and takes seconds
 READING = {"bounds": {"age": [0, 100]}, "label": "class"}
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 
@@ -112,7 +113,9 @@ def rows_of(given: str, further: bool) -> list[dict[str, object]]:
         for number, situation in here[1:] if further else here[:1]:
             one = situation.trusted[len(found) % len(situation.trusted)]
             trust = ["nobody" if offers.trusts_nobody else one.value]
-            found.append({"method": name, "label": f"{name} {number}", "trust": trust, **situation.settings})
+            found.append(
+                {"method": name, "label": f"{name} {number}", "trust": trust, **situation.settings, **QUICK.get(name, {})}
+            )
     return found
 
 

@@ -101,13 +101,22 @@ def test_side_by_side_equals_one_after_another(
     assert ("node_classification" in made["federation"]) is (spread == "clients")
 
 
+class Later(SerialRuntime):
+    name = "later"
+
+
+def cells_of(graph: Graph, trusts: dict[float, Trust]) -> list[tuple[schedule.ScheduledStage, Cell]]:
+    """A cell for each ε."""
+    params = node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1.0])
+    context = CellContext("t", "d", graph, 3, 2, runtime=None)  # type: ignore[arg-type]
+    stage = schedule.ScheduledStage(read.ScenarioTask("t", "node_classification", params), context, ())
+    return [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), e, "provable", 0)) for e, trust in trusts.items()]
+
+
 def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell that it has begun goes on beside the others, and no cell is computed twice."""
     here, others = threading.Event(), threading.Event()
     by_whom: dict[float, bool] = {}
-
-    class Later(SerialRuntime):
-        name = "later"
 
     def fails(params: object, cell: Cell, context: CellContext) -> object:
         in_thread = threading.current_thread() is not threading.main_thread()
@@ -118,16 +127,27 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
         raise DataError(f"cell {cell.epsilon:g}")
 
     monkeypatch.setattr(node_classification, "run", fails)
-    params = node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1.0])
-    context = CellContext("t", "d", library, 3, 2, runtime=None)  # type: ignore[arg-type]
-    stage = schedule.ScheduledStage(read.ScenarioTask("t", "node_classification", params), context, ())
     trusts = {1.0: Trust.OWN_CLIENT, 2.0: Trust.CURATOR, 3.0: Trust.CURATOR}
-    cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), e, "provable", 0)) for e, trust in trusts.items()]
     found = []
-    for done in schedule.compute_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
+    for done in schedule.compute_cells(cells_of(library, trusts), Later, Console(quiet=True), is_up=here.is_set):
         found.append((done.epsilon, done.failed))
         if len(found) == 2:
             others.set()
     assert sorted(found) == [(e, f"cell {e:g}") for e in trusts]
     assert found[-1][0] == 2.0
     assert by_whom == {1.0: False, 2.0: True, 3.0: False}
+
+
+def test_what_the_driver_finishes_while_ray_starts_is_given_at_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    up, computed = threading.Event(), list[float]()
+
+    def fails(params: object, cell: Cell, context: CellContext) -> object:
+        computed.append(cell.epsilon)
+        raise DataError("no matter")
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    given, found = cells_of(library, {1.0: Trust.CURATOR, 2.0: Trust.OWN_CLIENT}), []
+    for done in schedule.compute_cells(given, Later, Console(quiet=True), is_up=up.is_set):
+        found.append(done.epsilon)
+        up.set()
+    assert found == computed == [1.0, 2.0]

@@ -58,6 +58,8 @@ def test_a_run_is_read_while_it_goes_on_after_a_kill_without_a_page_and_at_its_e
     assert re.search(r"running, \d+ s, 2 of 4 cells done", said[2])
     assert "at work: features" in said[2]
     assert re.search(r"interrupted, \d+ s, 3 of 4 cells done\n--resume goes on with it", told("watch", "--once"))
+    (out / live.LIVE_FILE).unlink()
+    assert "interrupted, 0 s, 3 of 4 cells done" in told("watch").replace("\n", " "), "as where nothing was noted"
     page.unlink()
     assert told("show").startswith("UNFINISHED RUN: 3 of 4 cells are done")
     monkeypatch.setattr(CellStore, "save", save)
@@ -68,8 +70,9 @@ def test_a_run_is_read_while_it_goes_on_after_a_kill_without_a_page_and_at_its_e
     with monkeypatch.context() as patched:
         patched.setattr("fedgraph.report.write_report", interrupted)
         assert fedgraph(["run", str(scenario), "--resume", str(out)]) == 1
-    goes_on = f"interrupted; 4 of 4 cells are done; the same command with --resume {out} (without --out) goes on"
-    assert capsys.readouterr().err.splitlines()[-1] == goes_on
+    (*_, last) = capsys.readouterr().err.splitlines()
+    assert last.startswith("interrupted; 4 of 4 cells are done")
+    assert last.endswith(f"the same command with --resume {out} (without --out) goes on")
     assert told("show").startswith("UNFINISHED RUN: all 4 cells are done, but no report was written.")
     assert fedgraph(["run", str(scenario), "--resume", str(out)]) == 0
     ended = told("watch", "--once")

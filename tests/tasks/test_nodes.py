@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +12,13 @@ import scipy.sparse as sp
 from sklearn import metrics
 
 import fedgraph
+from fedgraph import data
 from fedgraph.errors import PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering, node_classification
 from fedgraph.tasks.base import CellContext, Result, measures
-from fedgraph.types import Graph, GraphProvenance, plain_graph
-
-Likes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes at both ends [m] → how likely such an edge is, [m]
+from fedgraph.types import Graph
 
 
 def outcomes(
@@ -88,31 +86,18 @@ def test_classes_that_are_apart_have_a_high_silhouette() -> None:
     assert undrawn == ({}, silhouette), "further seeds have the number and no picture"
 
 
-def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int) -> Graph:
-    """Edges by the classes at their ends; each class has its own frequent words, which overlap much."""
-    rng, n = np.random.default_rng(0), labels.size
-    one, other = rng.integers(n, size=(2, 40 * n * degree))
-    kept = (rng.random(one.size) < likes(labels[one], labels[other])) & (one != other)
-    pairs = np.stack([one[kept], other[kept]])[:, : n * degree // 2]
-    ends = np.concatenate([pairs, pairs[::-1]], axis=1)
-    both = sp.coo_array((np.ones(ends.shape[1], np.float32), (ends[0], ends[1])), shape=(n, n)).tocsr()
-    both.data[:] = 1
-    frequent = np.sqrt(rng.random((labels.max() + 1, width)))[labels]
-    rows = sp.csr_array((rng.random((n, width)) < frequent / frequent.sum(axis=1, keepdims=True) * words).astype(np.float32))
-    return plain_graph("made", sp.csr_array(both), rows, labels, int(labels.max()) + 1, GraphProvenance("own", "made here"))
-
-
 def test_where_nodes_ask_no_private_row_is_above_the_ceiling() -> None:
     """Neighbours are of other classes: their labels tell more than a row, and one candidate alone reads them."""
-    labels = np.random.default_rng(5).integers(3, size=500)
-    graph = made(labels, lambda a, b: np.where(a == b, 0.02, 0.5), 12, 30, words=3)
+    few = {"classes": 3, "features": 30, "words": 3, "words_spread": 1, "topic_share": 0.2}
+    shape = {"nodes": 500, "edges": 3000, "homophily": 0.02, "closure": 0, "degree_spread": 4}
+    graph = data.load("synthetic/block_model", parameters=few | shape)
     ceiling = {"method": "nonprivate", "model": "ceiling", "among": ["logistic"], "folds": 1, "rounds": 20, "epsilons": ["inf"]}
     run = fedgraph.compare(graph, ["label_hop", ceiling], [8, math.inf], ["curator"], protocol="asking")
     found = {(one.head.method, one.head.epsilon): one.mean for one in run.scores}
     top = found.pop(("nonprivate", math.inf))
     assert len(found) == 2
     for private in found.values():
-        assert top >= private - 2 * math.sqrt((top * (1 - top) + private * (1 - private)) / (labels.size / 5)), (top, found)
+        assert top >= private - 2 * math.sqrt((top * (1 - top) + private * (1 - private)) / (500 / 5)), (top, found)
 
 
 @pytest.mark.parametrize("levels", [2, 1024])
