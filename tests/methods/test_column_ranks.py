@@ -65,6 +65,8 @@ def test_counts_and_training_cost_the_budget_together(method: str, relation: str
     assert 0 < made.provable("columns").epsilon < 0.6 < made.provable("model").epsilon < 2.0
     assert made.epsilon_published is None
     assert any("age, income" in note for note in made.notes)
+    clear = planned(method, facts_of(people(), clients, viewer), np.inf, relation)
+    assert clear.provable("columns").epsilon == clear.provable().epsilon == np.inf
 
 
 def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:

@@ -208,3 +208,13 @@ def test_isolated_nodes_missing_classes_empty_features_and_tiny_budgets_run(vari
         assert np.isfinite(trained(plan, empty)).all()
         assert reading == "published" or variant == "none" or plan.provable().epsilon <= epsilon
         assert any("too small" in note for note in plan.notes) == (epsilon < 1 and variant != "none")
+
+
+@pytest.mark.parametrize(("variant", "reading"), [("em0", "provable"), ("gm", "published")])
+def test_the_public_share_is_the_smallest_at_which_an_entry_can_stand_out(variant: str, reading: Any) -> None:
+    """Noise that drowns every entry gets the least share; what needs no more than a third of the budget gets a third."""
+    given = {"variant": variant, "reading": reading}
+    drowned = planned(random_graph(), 1.0, split="public", **given)
+    assert drowned.made.noise == planned(random_graph(), 1.0, split=0.1, **given).made.noise
+    rich = planned(random_graph(), 2000.0, split="public", num_sources=1, sampled=1.0, **given)
+    assert rich.made.noise.choice * (math.sqrt(2 * math.log(60)) if variant == "gm" else math.log(60)) <= 1

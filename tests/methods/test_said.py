@@ -13,7 +13,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.learning import PublicTrainingSteps
 from fedgraph.learning.public_training import PublicTrainingEncoder
 from fedgraph.methods import features, link_owners
-from fedgraph.methods.base import Budget, Plan, assume_public_derived_facts
+from fedgraph.methods.base import Budget, Plan, State, assume_public_derived_facts
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph, graph_without_edges
 from tests.public_facts import public_facts, sides
@@ -40,6 +40,16 @@ def test_features_plans_and_predicts_on_public_graphs_without_words_or_edges(lac
     found = features.predict(plan, features.start(plan, np.random.default_rng(0)), public)
     assert found.shape == (60, public.num_classes)
     assert np.isfinite(found).all()
+
+
+def test_a_coupling_of_nothing_hears_no_edge_and_any_other_does(library: Graph) -> None:
+    public, same = library.induced(np.arange(60)), []
+    for coupling in (0.0, 3.0):
+        plan = plan_of("features", library, 1.0, coupling=coupling, pairs=False)
+        weights = np.random.default_rng(0).standard_normal((plan.made.basis.shape[1] + 1, 4)).astype(np.float32)
+        state = State({}, features.Memory(weights, weights.ravel()))
+        same.append(np.allclose(*(features.predict(plan, state, graph) for graph in (public, graph_without_edges(public)))))
+    assert same == [True, False]
 
 
 def test_gap_at_node_level_is_publicly_disputed_and_says_so(library: Graph) -> None:

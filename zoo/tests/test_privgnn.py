@@ -31,15 +31,15 @@ def test_a_node_that_is_not_drawn_moves_nothing_and_one_that_is_moves_less_than_
     """By the node's own coin: what is left after zero-out is what would have been without it."""
     plan, partition, _ = planned(library, np.inf, sampling_rate=0.5)
     graph, largest, still = partition.subgraphs[0].graph, 0.0, 0
-    for secret in range(4):
+    for secret in range(3):
         coins = PlanStreams(secret, ("c", "client", 0, "round", 0)).generator("batch").random(graph.num_nodes) < 0.5
         whole = answer(plan, partition, graph, secret)
-        for node in range(0, 60, 10):
+        for node in range(0, 60, 12):
             moved = float(np.linalg.norm(whole - answer(plan, partition, zeroed(graph, node), secret)))
             largest = max(largest, moved)
             still += not coins[node]
             assert coins[node] or moved < 1e-6  # sums of neighbours in another order
-    assert still > 5
+    assert still > 3
     assert 0 < largest <= math.sqrt(2)
 
 
