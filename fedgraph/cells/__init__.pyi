@@ -5,6 +5,7 @@ from . import task_facts as task_facts
 from .cell import Cell as Cell
 from .cell import CellContext as CellContext
 from .cell import CellKind as CellKind
+from .cell import CellPairKeeper as CellPairKeeper
 from .cell import require_distinct_cells as require_distinct_cells
 from .environment import Environment as Environment
 from .environment import EnvironmentMaking as EnvironmentMaking

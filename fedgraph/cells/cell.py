@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+import numpy as np
 
 from fedgraph.federation import World
 from fedgraph.privacy import ledger
 from fedgraph.types import Graph, GraphCollection
 
 if TYPE_CHECKING:
-    from fedgraph.cells.store import CellPairStore
     from fedgraph.federation import RoundPrefixes
     from fedgraph.runtime import RuntimeParties
 
@@ -91,6 +92,15 @@ def require_distinct_cells(what: str, names: Sequence[object]) -> None:
             raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
 
 
+class CellPairKeeper(Protocol):
+    """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.CellPairStore``."""
+
+    def reachable(self) -> bool: ...
+    def load(self, name: str) -> list[dict[str, np.ndarray]]: ...
+    def add(self, name: str, columns: dict[str, np.ndarray]) -> None: ...
+    def close(self, name: str) -> str: ...
+
+
 def _no_prefixes() -> RoundPrefixes:
     from fedgraph.federation import RoundPrefixes  # it loads torch, which whoever only reads cells does not need
 
@@ -110,7 +120,7 @@ class CellContext:
     prefixes: RoundPrefixes = field(default_factory=_no_prefixes)  # first parts of trainings that several cells have in common
     cache: dict[Hashable, object] = field(default_factory=dict)  # kept for the life of the process: splits, shared partitions
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None  # called with (stage, done, total)
-    pairs: CellPairStore | None = None  # where solved pairs are kept; None keeps none
+    pairs: CellPairKeeper | None = None  # where solved pairs are kept; None keeps none
 
     def on_round(self, done: int, total: int) -> None:
         """Told by the federated loop."""

@@ -135,12 +135,9 @@ def _block(question: Question) -> list[str]:
 def _made(records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
     """Time, version, command, duration: what is known of how the run was made."""
     made, spent = environment.made, sum(e.seconds or 0.0 for r in records for e in r.entries)
+    took = "" if made.seconds is None else f"{made.seconds:.0f} s for this command; cells, added up: {spent:.0f} s"
     known = {
-        "Finished": made.finished,
-        "fedgraph": f"{made.version} {made.commit}".strip(),
-        "Command": made.command,
-        "Duration": "" if made.seconds is None else f"{made.seconds:.0f} s for this command; cells, added up: {spent:.0f} s",
-        "Seed": str(environment.seed),
-        "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
-    }
+        "Finished": made.finished, "fedgraph": f"{made.version} {made.commit}".strip(), "Command": made.command,
+        "Duration": took, "Seed": str(environment.seed), "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
+    }  # fmt: skip
     return {name: value for name, value in known.items() if value}

@@ -96,11 +96,8 @@ class Reporting:
         found = [_records_of(stage, self.kept, self.ready.quick) for stage in self.stages]
         whole = [records for records in found if records.entries]
         asked = self.ready.scenario
-        graphs, title = (
-            dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True)),
-            asked.title or asked.name,
-        )
-        report.write_report(self.out, title, self.text, whole, graphs, self.environment(), console, failed)
+        graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
+        report.write_report(self.out, asked.title or asked.name, self.text, whole, graphs, self.environment(), console, failed)
         if ended and whole:
             may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
             seeded = "" if isinstance(asked.seed, str) else " (of real people only with seed: secret)"

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fedgraph import plugins
-from fedgraph.cells import Cell, CellContext, Result, store
+from fedgraph.cells import Cell, CellContext, CellPairKeeper, Result
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties, SerialRuntime, process
@@ -57,7 +57,7 @@ class _Order:
     seeds: int  # How many repetitions there are
     cell: Cell  # Which cell
     whole: bool = True  # Whether nothing of it is computed elsewhere
-    pairs: store.CellPairStore | None = None  # Where solved pairs are kept; None keeps none
+    pairs: CellPairKeeper | None = None  # Where solved pairs are kept; None keeps none
 
 
 @dataclass(eq=False)

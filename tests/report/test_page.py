@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import vl_convert
 
@@ -109,6 +110,16 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     (spec,) = made[0].specs
     found = [(p["x"], p["y"], round(p["high"] - p["low"], 3)) for p in marks(spec, "point")]
     assert (spec["width"], found) == ("container", [("1", 0.5, 0.2), ("∞", 0.6, 0.0)])
+
+
+def test_a_map_of_many_nodes_is_a_picture_and_nodes_that_meet_have_lines() -> None:
+    """6,000 marks are more than altair draws unasked; the page shows the picture."""
+    places = np.random.default_rng(0).normal(size=(6_000, 2))
+    arrays = {"map": places, "classes": np.arange(6_000) % 3, "matched": np.array([0, 4]), "coupling": np.eye(3)}
+    many, meeting = charts.draw_map(arrays | {"places_one": places[:3], "places_two": places[3:6]}, "t")
+    assert len(charts.Figure("c", (many,), live=False).picture(small=True)) < 40_000
+    (spec,) = charts.Figure("c", (meeting,)).specs
+    assert (len(marks(spec, "rule")), len(marks(spec, "point"))) == (3, 6)
 
 
 def test_the_page_says_the_finding_once_and_what_to_type_as_a_shell_reads_it() -> None:
