@@ -133,11 +133,11 @@ def _said(nodes: Sequence[ast.AST]) -> dict[str, tuple[float, ...]]:
         constants |= {name: known for name, held in pairs if (known := number(held)) is not None}
     keywords = [(k.arg, number(k.value)) for node in nodes if isinstance(node, ast.Call) for k in node.keywords]
     found: dict[str, dict[float, None]] = {}
-    for word, value in (*keywords, *constants.items()):
+    for word, wrote in (*keywords, *constants.items()):
         fact = _FACTS.get(str(word), "")
         least, most = _LIMITS.get(fact, (0.0, math.inf))
-        if fact and value is not None and least <= value <= most:
-            found.setdefault(fact, {})[value] = None
+        if fact and wrote is not None and least <= wrote <= most:
+            found.setdefault(fact, {})[wrote] = None
     return {fact: tuple(values) for fact, values in found.items()}
 
 
