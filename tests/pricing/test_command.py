@@ -34,7 +34,10 @@ for _ in range(EPOCHS):
         opt.step()
 print(engine.get_epsilon(delta=1e-5))
 """
-FLAGS = "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1.1, num_microbatches=200)\n"
+FLAGS = """flags.DEFINE_float("noise_multiplier", 1.1, "noise")
+flags.DEFINE_integer("epochs", 10, "epochs")
+DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=FLAGS.noise_multiplier, num_microbatches=200)
+"""
 WHOLE = {"noise multiplier": 1.1, "sampling rate": 0.01, "steps": 500.0, "delta": 1e-5, "examples of one person": 1.0,
          "other steps or files": 0.0}  # fmt: skip
 
@@ -196,6 +199,13 @@ def test_a_program_is_asked_for_what_its_library_counts(tmp_path: Path, text: st
     assert counted in asked
     assert ("sampling rate" in asked) == (counted == "steps")
     assert f'--given "{counted}=…" → ε: ' in quotes.text(quote)
+
+
+def test_what_the_file_writes_is_the_first_plausible_answer(tmp_path: Path) -> None:
+    asked = {a.unknown.name: a.answers for a in pricing.price(written(tmp_path, FLAGS)).asked}
+    assert (asked["noise multiplier"][0][0], asked["epochs"][0][0]) == (1.1, 10)
+    [(_, epsilon)] = [answer for answer in asked["delta"] if answer[0] == 1e-7]
+    assert epsilon == pytest.approx(truths.gaussian(math.sqrt(10) / 1.1, 1e-7)), "a pass is one sum: nothing is amplified"
 
 
 def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:

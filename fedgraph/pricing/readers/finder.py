@@ -1,23 +1,32 @@
 """A Python file or a notebook alone: the calls of differential privacy that stand in it, and what would have to be known.
 
 What a program does is not read from its text: how often a loop runs, which loader it walks, what a row was made of. So every
-number is asked, with a table of what plausible answers would mean, and never a total. Whoever knows all of them writes them as
-a neutral YAML, which has one.
+number is asked, with what the file writes as the first plausible answer: a table of what each would mean, and never a total.
+Whoever knows all of them writes them as a neutral YAML, which has one.
 """
 
 import ast
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
-from fedgraph.pricing.documents import Document, catalogue, table
-from fedgraph.pricing.readings import TO_RECIPIENT, Reading, Sums
+from fedgraph.pricing.documents import QUESTIONS, Document, catalogue, table
+from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
-_KNOWN = table(catalogue()["python"].options, "calls")
-CALLS = {name: library for library, names in _KNOWN.items() for name in str(names).split()}
+_KNOWN = catalogue()["python"].options
+CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
+_FACTS = {name: fact for fact, names in table(_KNOWN, "names").items() for name in str(names).split()}
+_LIMITS = {
+    "noise multiplier": (1e-6, 1e6),
+    "epochs": (1e-9, 1e12),
+    "steps": (1, 1e12),
+    "sampling rate": (1e-12, 1),
+    "delta": (1e-300, 0.5),
+}
 _SHUFFLED = "TensorFlow Privacy"  # whose users draw no coins
 _UNITS = {"pfl-research": "user", "TensorFlow Federated": "client"}  # whose data a row is, where it is no example
 _DECLARED = {  # whose noise is declared in other files → what to price
@@ -38,12 +47,22 @@ def read(document: Document) -> Reading:
         words = " and ".join(_DECLARED[library] for library in libraries)
         raise PricingError(f"{_shown(str(document.path), found[0][1])}: {words}, or describe it in a neutral YAML")
     unit = next((_UNITS[library] for library in libraries if library in _UNITS), "example")
-    source, ask = "\n".join(ast.unparse(tree) for _, tree in cells), document.ask
+    said, source = (
+        _said([node for _, tree in cells for node in ast.walk(tree)]),
+        "\n".join(ast.unparse(tree) for _, tree in cells),
+    )
+
+    def ask(name: str, question: str = "") -> float:
+        written = said.get(name, ())
+        words = f" The file writes {' and '.join(f'{v:g}' for v in written)}." if written else ""
+        plausible = tuple(dict.fromkeys((*written, *map(float, QUESTIONS[name]["values"]))))
+        return document.ask(name, None, f"{question or QUESTIONS[name]['ask']}{words}", plausible)
+
     noise, graph = ask("noise multiplier") * document.louder, re.search(_GRAPHS, source)
     mixed = f"{graph[0]} mixes the rows of several people" if graph else ""
     whose = mixed and f"{mixed}: in how many examples is one person?"
-    records = ask("examples of one person", question=whose) if unit == "example" else 1.0
-    beside = ask("other steps or files")
+    records = ask("examples of one person", whose) if unit == "example" else 1.0
+    beside = document.ask("other steps or files")
     if _SHUFFLED in libraries or re.search(r"poisson_sampling\s*=\s*False", source):
         sums = Sums(noise, math.ceil(ask("epochs")))
     else:
@@ -54,11 +73,13 @@ def read(document: Document) -> Reading:
     rows = tuple(replace(row, why=f"if the answers say what runs: {row.why}") for row in rows)
     if beside:
         rows = (readings.in_clear(unit, TO_RECIPIENT, "other steps use the same rows", delta=delta), *rows)
+    delta_said = said.get("delta", (None,))[0]
+    claims = tuple(Claim(e, delta_said, "total", "target_epsilon") for e in said.get("epsilon", ()))
     runs = f"{'jupyter execute' if document.path.suffix.lower() == '.ipynb' else 'python'} {document.path.name}"
     first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; "
     first += f'fedgraph price --run "{runs}" prices what it does'
     return Reading(
-        rows, readings.without_claim("no ε is read from a program"),
+        rows, claims or readings.without_claim("no ε is read from a program"),
         ("everything that its text does not show", readings.SELECTED), left_out,
         (first, *(_shown(label, call) for label, call in found)), closed=False,
     )  # fmt: skip
@@ -91,6 +112,33 @@ def _programs(document: Document) -> tuple[list[tuple[str, ast.Module]], tuple[s
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             left_out.append(f"cell {number}, which is not Python")
     return out, tuple(left_out)
+
+
+def _said(nodes: Sequence[ast.AST]) -> dict[str, tuple[float, ...]]:
+    """Fact → the numbers that the program writes for it: in calls, flags, defaults of arguments, and constants."""
+    constants: dict[str | None, float] = {}
+
+    def number(node: ast.expr) -> float | None:
+        value = node.value if isinstance(node, ast.Constant) else constants.get(called(node))
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+    for node in nodes:
+        pairs: list[tuple[str, ast.expr]] = []
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pairs = [(target.id, value) for target in targets if isinstance(target, ast.Name)]
+            case ast.Call(args=[ast.Constant(value=str() as option), *more], keywords=options):  # of argparse or absl
+                default = [*(k.value for k in options if k.arg == "default"), *more][:1]
+                pairs = [(option.lstrip("-").replace("-", "_"), value) for value in default]
+        constants |= {name: known for name, held in pairs if (known := number(held)) is not None}
+    keywords = [(k.arg, number(k.value)) for node in nodes if isinstance(node, ast.Call) for k in node.keywords]
+    found: dict[str, dict[float, None]] = {}
+    for word, wrote in (*keywords, *constants.items()):
+        fact = _FACTS.get(str(word), "")
+        least, most = _LIMITS.get(fact, (0.0, math.inf))
+        if fact and wrote is not None and least <= wrote <= most:
+            found.setdefault(fact, {})[wrote] = None
+    return {fact: tuple(values) for fact, values in found.items()}
 
 
 def called(node: ast.expr) -> str:
