@@ -109,9 +109,9 @@ def nodexl(folder: Path) -> None:
     head = [["", "Visual", "", "Labels", "", "Other Columns"], ["Vertex", "Color", "Shape", "Label", "ID", "party"]]
     people = [[f"P{one}", "", "", "", int(one), said] for one, said in ONES]
     ties = [["", "", "Visual"], ["Vertex 1", "Vertex 2", "Width"], *([f"P{a}", f"P{b}", 1] for a, b in PAIRS)]
-    groups = [["Group", "Vertex Color"], ["G1", "red"]]
+    groups = [["", "", "Metrics"], ["Group 1", "Group 2", "Edges"], ["G1", "G2", 3], ["G1", "G3", 2], ["G2", "G3", 1]]
     with pd.ExcelWriter(folder / "club.xlsx") as book:
-        for name, rows in (("Edges", ties), ("Vertices", head + people), ("Groups", groups)):
+        for name, rows in (("Edges", ties), ("Vertices", head + people), ("Group Edges", groups)):
             pd.DataFrame(rows).to_excel(book, sheet_name=name, index=False, header=False)
 
 
