@@ -309,6 +309,7 @@ def test_every_program_writes_the_same_club(form: str, tmp_path: Path) -> None:
     rows = [order.get(number, order.get(f"P{number}", -1)) for number in NUMBERS]
     rows = list(range(N)) if form == "scipy_matrix" else rows
     assert graph.num_nodes == N, "the one who is alone is there"
+    assert "Group Edges" not in reading.says, "a sheet of NodeXL that is not about people"
     assert np.array_equal(graph.adjacency.toarray()[np.ix_(rows, rows)] > 0, WHOLE > 0)
     known = rows[:-1] if form == "matrix_with_names" else rows
     assert [graph.names.classes[graph.labels[row]] for row in known] == PARTY[: len(known)]

@@ -103,6 +103,15 @@ def test_csv_errors_name_file_line_found_and_allowed(files: dict[str, str], says
     assert str(tmp_path) in str(caught.value)
 
 
+def test_faults_of_all_three_tables_come_at_once(tmp_path: Path) -> None:
+    features = FEATURES.replace("2.5", "tall").replace("cy,0,0", "cy,0")
+    with pytest.raises(DataError) as caught:
+        data.load("own/csv", path=folder(tmp_path, features=features, edges=EDGES + "ada,eve\n", labels=LABELS + "ada,red\n"))
+    for says in ("features.csv:4: 2 columns", "of node 'bob' is 'tall'", "edges.csv:7: unknown", "labels.csv:5: node 'ada'"):
+        assert says in str(caught.value)
+    assert "unknown node 'cy'" not in str(caught.value), "its row is too short, but it is there"
+
+
 def test_a_masks_file_is_the_split_that_the_graph_came_with(tmp_path: Path) -> None:
     (split,) = data.load("own/csv", path=folder(tmp_path, masks="id,part\nada,train\nbob,train\ndan,test\n")).masks
     assert (split.train.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 1], [], [3])
