@@ -142,6 +142,10 @@ def test_two_readings_are_one_question_with_the_option_that_answers() -> None:
     with pytest.raises(ReadingQuestion, match="which columns are the ends of ties: wer and wen or wer and durch"):
         read((PEOPLE, ties), label="group")
     require_true(graph_of(read((PEOPLE, ties), label="group", ends=["wer", "wen"])))
+    labels = PEOPLE[["id", "group"]].rename(columns={"group": "label"})
+    with pytest.raises(ReadingQuestion, match=r"'label' .* or 'class' ") as asked:
+        read((labels.assign(**{"class": np.arange(N) % 2}), TIES))
+    assert asked.value.choices == ("label", "class")
 
 
 def test_the_label_is_offered_by_what_columns_hold_and_one_is_likely_only_where_it_is_alone() -> None:
