@@ -89,12 +89,12 @@ def test_a_published_split_is_taken_in_turn_and_travels_with_the_nodes(library: 
 def test_the_largest_component_keeps_its_split(library: Graph) -> None:
     cut = library.induced(np.random.default_rng(0).permutation(library.num_nodes)[:150])
     graph = replace(cut, masks=(GraphMasks(np.arange(20), np.arange(20, 30), np.arange(30, 150)),))
-    part = protocols.largest_component(graph)
-    assert part.num_nodes < 150
+    part, nodes = protocols.largest_component(graph), graph.largest_component()
+    assert 20 < part.num_nodes == nodes.size < 150
     assert (part.degrees > 0).all()
     (masks,) = part.masks
-    assert covers(part.num_nodes, masks.train, masks.validation, masks.test)
-    assert 0 < masks.train.size <= 20
+    for found, least, most in zip((masks.train, masks.validation, masks.test), (0, 20, 30), (20, 30, 150), strict=True):
+        assert nodes[found].tolist() == nodes[(nodes >= least) & (nodes < most)].tolist()
 
 
 def test_own_masks_are_read() -> None:

@@ -132,11 +132,10 @@ def test_a_file_of_ties_for_each_class_says_how_they_stay_apart(with_people: boo
     to = pd.Series([1 + (k + 7) % 30 for k in range(30)])
     for number in range(2):
         table = pupils(number, "No.", "{}")
-        if with_people:
-            table.assign(friend1=to, friend2=to % 29 + 1).to_csv(tmp_path / f"class {number}.csv", index=False)
-        else:
-            table.to_csv(tmp_path / f"class_{number}.csv", index=False)
-            pd.DataFrame({"from": range(1, 31), "to": to}).to_csv(tmp_path / f"friends_{number}.csv", index=False)
+        table = table.assign(friend1=to, friend2=to % 29 + 1) if with_people else table
+        table.to_csv(tmp_path / f"class_{number}.csv", index=False)
+        if not with_people:
+            put(tmp_path, {f"friends_{number}.csv": lines(enumerate(to, 1), "from,to")})
     with pytest.raises(
         DataError, match=r"several files hold ties: .* where each is of a class, a school or a bank, a folder for"
     ):
@@ -195,20 +194,23 @@ def test_what_one_table_leaves_out_another_keeps(tmp_path: Path) -> None:
 # Who rates what, and the layouts of other libraries
 
 
-@pytest.mark.parametrize("form", ["ratings", "and movies", "dat", "data"])
-def test_who_rates_what_is_no_tie(form: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    rated = np.stack([rng.integers(1, 61, 900), rng.integers(1, 121, 900), rng.integers(1, 6, 900)], axis=1).tolist()
-    if form in ("ratings", "and movies"):
-        files = {"ratings.csv": lines(rated, "userId,movieId,rating")}
-        files |= {"movies.csv": lines(((k, f"T {k}") for k in range(1, 121)), "movieId,title")} if form == "and movies" else {}
-    else:
-        mark = "::" if form == "dat" else "|"
-        files = {
-            f"users.{form}": lines(((k, "MF"[k % 2], k % 50, k % 7, "x") for k in range(1, 61)), separator=mark),
-            f"movies.{form}": lines(((k, f"Film {k}", "Drama") for k in range(1, 121)), separator=mark),
-            f"ratings.{form}": lines(rated, separator="::" if form == "dat" else "\t"),
-        }
+DRAW = np.random.default_rng(0)
+RATED = np.stack([DRAW.integers(1, most, 900) for most in (61, 121, 6)], axis=1).tolist()
+USERS = [(k, "MF"[k % 2], k % 50, k % 7, "x") for k in range(1, 61)]
+FILMS = [(k, f"Film {k}", "Drama") for k in range(1, 121)]
+RATINGS = {"ratings.csv": lines(RATED, "userId,movieId,rating")}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        RATINGS,
+        RATINGS | {"movies.csv": lines((film[:2] for film in FILMS), "movieId,title")},
+        {"users.dat": lines(USERS, "", "::"), "movies.dat": lines(FILMS, "", "::"), "ratings.dat": lines(RATED, "", "::")},
+        {"users.data": lines(USERS, "", "|"), "movies.data": lines(FILMS, "", "|"), "ratings.data": lines(RATED, "", "\t")},
+    ],
+)
+def test_who_rates_what_is_no_tie(files: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no ties between people; allowed: a table of pairs of those who share one"):
         given(tmp_path, files)
 

@@ -62,6 +62,7 @@ def test_columns_are_matched_by_name_labels_by_text_and_people_by_client_and_id(
 
 def test_labels_may_be_left_away(two: Path) -> None:
     labelled = load(two)
+    assert (load(two, label="").labels == -1).all(), "for links nobody's label is read"
     for table in two.glob("*/labels.csv"):
         table.unlink()
     graph = load(two, label="")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import pickle
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch_geometric.data import Data
 
 import fedgraph
 from fedgraph.data.own.door import read
@@ -44,110 +46,75 @@ def require_true(graph: Graph) -> None:
     assert ties == {frozenset(map(str, pair)) for pair in TIES.itertuples(index=False)}
 
 
-def network() -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from((row.pop("id"), row) for row in PEOPLE.to_dict("records"))
-    graph.add_edges_from(TIES.itertuples(index=False, name=None))
-    return graph
+WORDS = np.random.default_rng(0).integers(0, 2, (N, 9))
 
 
-def sql(folder: Path) -> None:
-    PEOPLE.rename(columns={"id": "user_id"}).to_csv(folder / "users.csv", index=False)
-    ties = TIES.assign(id=range(5000, 5000 + len(TIES)), created_at="2026-01-05")[["id", "source", "target", "created_at"]]
-    ties.to_csv(folder / "friendships.csv", index=False)
-
-
-def elliptic(folder: Path) -> None:
-    PEOPLE[["id", "age"]].to_csv(folder / "txs_features.csv", index=False, header=False)
-    PEOPLE[["id", "group"]].set_axis(["txId", "class"], axis=1).to_csv(folder / "txs_classes.csv", index=False)
-    TIES.set_axis(["txId1", "txId2"], axis=1).to_csv(folder / "txs_edgelist.csv", index=False)
-
-
-def musae(folder: Path) -> None:
-    (folder / "club_features.json").write_text(json.dumps({str(one): [int(one) % 3, 7] for one in IDS}))
-    PEOPLE[["id", "group"]].to_csv(folder / "club_target.csv", index=False)
-    TIES.set_axis(["id_1", "id_2"], axis=1).to_csv(folder / "club_edges.csv", index=False)
-
-
-def cora(folder: Path) -> None:
-    words = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (N, 9)))
-    table = pd.concat([PEOPLE["id"], words, PEOPLE["group"]], axis=1)
-    table.to_csv(folder / "club.content", sep="\t", header=False, index=False)
-    TIES.to_csv(folder / "club.cites", sep="\t", header=False, index=False)
-
-
-def bare_matrix(folder: Path) -> None:
-    PEOPLE.to_csv(folder / "people.csv", index=False)
-    np.savetxt(folder / "matrix.txt", nx.to_numpy_array(network(), nodelist=list(IDS)), fmt="%d")
-
-
-def apoc(folder: Path) -> None:
-    people = [{"type": "node", "id": str(row.pop("id")), "properties": row} for row in PEOPLE.to_dict("records")]
-    ties = [{"type": "relationship", "start": {"id": str(a)}, "end": {"id": str(b)}} for a, b in TIES.itertuples(index=False)]
-    (folder / "club.json").write_text("\n".join(map(json.dumps, [*people, *ties])))
-
-
-def lists(folder: Path) -> None:
-    PEOPLE.to_csv(folder / "people.csv", index=False)
-    (folder / "friends.json").write_text(json.dumps({str(one): list(map(int, network()[one])) for one in network()}))
-
-
-def column_of_lists(folder: Path) -> None:
-    friends = [", ".join(str(b) for a, b in TIES.to_numpy() if a == one) for one in IDS]
-    PEOPLE.assign(friends=friends).to_csv(folder / "people.csv", index=False)
-
-
-def header_of_numbers(folder: Path) -> None:
-    pd.DataFrame(np.random.default_rng(0).normal(size=(N, 3)), index=IDS).to_csv(folder / "features.csv", index_label="id")
-    PEOPLE[["id", "group"]].to_csv(folder / "labels.csv", index=False)
-    TIES.to_csv(folder / "edges.csv", index=False)
-
-
-def zipped(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "club.zip", "w") as archive:
+def zipped() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("club/people.csv", PEOPLE.to_csv(index=False, sep=";"))
         archive.writestr("club/ties.csv", TIES.to_csv(index=False))
         archive.writestr("club/README.md", "# a club\n")
+    return packed.getvalue()
 
 
-def dynamic_gexf(folder: Path) -> None:
+def dynamic_gexf() -> str:
     """When a tie was there is no column, and of a value that changed the last one counts."""
     nodes = "".join(
         f'<node id="{one["id"]}" start="2020-01-0{1 + k % 9}"><attvalues><attvalue for="0" value="{one["group"]}"/>'
         '<attvalue for="1" value="1" start="2020-01-01" end="2020-06-01"/>'
         f'<attvalue for="1" value="{one["age"]}"/></attvalues></node>'
-        for k, one in enumerate(PEOPLE.to_dict("records"))
+        for k, one in enumerate(ROWS)
     )
-    edges = "".join(
-        f'<edge id="{k}" source="{a}" target="{b}" start="2020-02-01"/>' for k, (a, b) in enumerate(TIES.to_numpy())
-    )
+    edges = "".join(f'<edge id="{k}" source="{a}" target="{b}" start="2020-02-01"/>' for k, (a, b) in enumerate(PAIRS))
     kinds = '<attributes class="node" mode="{}"><attribute id="{}" title="{}" type="{}"/></attributes>'.format
-    (folder / "club.gexf").write_text(
+    return (
         '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph defaultedgetype="undirected" mode="dynamic" '
         f'timeformat="date">{kinds("dynamic", 1, "age", "integer")}{kinds("static", 0, "group", "string")}'
         f"<nodes>{nodes}</nodes><edges>{edges}</edges></graph></gexf>"
     )
 
 
-# beside those of the dresses (``test_dress``) and of other programs (``test_formats``): the label, and columns where they tell
-FORMS: dict[Callable[[Path], None], tuple[str, tuple[str, ...] | None]] = {
-    sql: ("group", None), elliptic: ("class", None), musae: ("group", None), cora: ("column 11", None),
-    bare_matrix: ("group", None), apoc: ("group", None), lists: ("group", None), zipped: ("group", None),
-    column_of_lists: ("group", ("age", "city is Gent", "city is Graz", "city is Lund", "member")),
-    header_of_numbers: ("group", ("0", "1", "2")), dynamic_gexf: ("group", ("age",)),
+ROWS, PAIRS = PEOPLE.to_dict("records"), TIES.to_numpy().tolist()
+PEOPLE_CSV, TIES_CSV, GROUPS = PEOPLE.to_csv(index=False), TIES.to_csv(index=False), PEOPLE[["id", "group"]].to_csv(index=False)
+FRIENDS = {int(one): [b if a == one else a for a, b in PAIRS if one in (a, b)] for one in IDS}
+NAMED = [", ".join(str(b) for a, b in PAIRS if a == one) for one in IDS]
+MATRIX = lines(([int(b in FRIENDS[a]) for b in FRIENDS] for a in FRIENDS), separator=" ")
+APOC = [{"type": "node", "id": str(row["id"]), "properties": {k: v for k, v in row.items() if k != "id"}} for row in ROWS]
+TOLD = [{"type": "relationship", "start": {"id": str(a)}, "end": {"id": str(b)}} for a, b in PAIRS]
+# beside those of the dresses (``test_dress``) and of other programs (``test_formats``)
+FORMS: dict[str, dict[str, str | bytes]] = {
+    "sql": {"users.csv": PEOPLE.rename(columns={"id": "user_id"}).to_csv(index=False), "friendships.csv": lines(
+        ((5000 + k, *pair, "2026-01-05") for k, pair in enumerate(PAIRS)), "id,source,target,created_at")},
+    "elliptic": {"txs_features.csv": PEOPLE[["id", "age"]].to_csv(index=False, header=False),
+                 "txs_classes.csv": GROUPS.replace("id,group", "txId,class"), "txs_edgelist.csv": lines(PAIRS, "txId1,txId2")},
+    "musae": {"club_features.json": json.dumps({str(one): [int(one) % 3, 7] for one in IDS}), "club_target.csv": GROUPS,
+              "club_edges.csv": lines(PAIRS, "id_1,id_2")},
+    "cora": {"club.content": lines(((row["id"], *WORDS[k], row["group"]) for k, row in enumerate(ROWS)), "", "\t"),
+             "club.cites": lines(PAIRS, "", "\t")},
+    "bare matrix": {"people.csv": PEOPLE_CSV, "matrix.txt": MATRIX},
+    "apoc": {"club.json": "\n".join(map(json.dumps, [*APOC, *TOLD]))},
+    "lists": {"people.csv": PEOPLE_CSV, "friends.json": json.dumps(FRIENDS)},
+    "a column of lists": {"people.csv": PEOPLE.assign(friends=NAMED).to_csv(index=False)},
+    "a header of numbers": {"features.csv": lines(((one, k / 7, k % 5, -k) for k, one in enumerate(IDS)), "id,0,1,2"),
+                            "labels.csv": GROUPS, "edges.csv": TIES_CSV},
+    "zip": {"club.zip": zipped()}, "dynamic gexf": {"club.gexf": dynamic_gexf()},
 }  # fmt: skip
+COLUMNS = {
+    "a column of lists": {"age", "city is Gent", "city is Graz", "city is Lund", "member"},
+    "a header of numbers": {"0", "1", "2"},
+    "dynamic gexf": {"age"},
+}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-def test_every_form_is_the_same_club(form: Callable[[Path], None], tmp_path: Path) -> None:
-    form(tmp_path)
-    put(tmp_path, {"photo.png": b"\x89PNG"})
-    label, columns = FORMS[form]
-    reading = read(tmp_path, label=label)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_the_same_club(form: str, tmp_path: Path) -> None:
+    label = {"elliptic": "class", "cora": "column 11"}.get(form, "group")
+    reading = read(put(tmp_path, {**FORMS[form], "photo.png": b"\x89PNG"}), label=label)
     graph = graph_of(reading)
     require_true(graph)
-    assert columns is None or tuple(sorted(graph.names.columns)) == columns
-    assert form is not dynamic_gexf or sorted(graph.features.toarray().ravel()) == sorted(PEOPLE["age"])
+    assert set(graph.names.columns) == COLUMNS.get(form, set(graph.names.columns))
+    assert form != "dynamic gexf" or sorted(graph.features.toarray().ravel()) == sorted(PEOPLE["age"])
     assert "photo.png: no data" in str(reading)
     again = graph_of(read(tmp_path, columns=reading.parameters))
     assert (again.features != graph.features).nnz == 0, "what a scenario says reads the same"
@@ -155,7 +122,7 @@ def test_every_form_is_the_same_club(form: Callable[[Path], None], tmp_path: Pat
 
 
 def test_pajek_and_an_edge_list_alone_have_no_label(tmp_path: Path) -> None:
-    nx.write_pajek(nx.Graph(nx.relabel_nodes(network(), str).edges), tmp_path / "club.net")
+    nx.write_pajek(nx.Graph([(str(a), str(b)) for a, b in PAIRS]), tmp_path / "club.net")
     TIES.to_csv(tmp_path / "ties.tsv", sep="\t", index=False)
     for name in ("club.net", "ties.tsv"):
         graph = graph_of(read(tmp_path / name, label=""))
@@ -175,6 +142,10 @@ def test_two_readings_are_one_question_with_the_option_that_answers() -> None:
     with pytest.raises(ReadingQuestion, match="which columns are the ends of ties: wer and wen or wer and durch"):
         read((PEOPLE, ties), label="group")
     require_true(graph_of(read((PEOPLE, ties), label="group", ends=["wer", "wen"])))
+    labels = PEOPLE[["id", "group"]].rename(columns={"group": "label"})
+    with pytest.raises(ReadingQuestion, match=r"'label' .* or 'class' ") as asked:
+        read((labels.assign(**{"class": np.arange(N) % 2}), TIES))
+    assert asked.value.choices == ("label", "class")
 
 
 def test_the_label_is_offered_by_what_columns_hold_and_one_is_likely_only_where_it_is_alone() -> None:
@@ -447,3 +418,47 @@ def test_a_row_of_nines_is_no_answer(code: int, silent: bool, tmp_path: Path) ->
             given(tmp_path, matrix)
     else:
         assert graph_of(given(tmp_path, matrix)).num_nodes == 12
+
+
+# Graphs in memory: whatever an object holds and no method reads is named
+
+
+def test_unlabelled_people_of_a_networkx_graph_are_not_trained_on(caplog: pytest.LogCaptureFixture) -> None:
+    network = nx.DiGraph()
+    for node, label in (("a", {"y": "red"}), ("b", {"y": None}), ("c", {"y": "blue"}), ("d", {})):
+        network.add_node(node, x=[1.0, 2.0], age=30, **label)
+    network.add_edge("a", "b", weight=2.0, time=7)
+    with caplog.at_level(logging.WARNING, "fedgraph"):
+        graph = graph_of(read(network))
+    assert (graph.labels.tolist(), graph.num_classes) == ([1, -1, 0, -1], 2)
+    for what in ("column 'time' of the graph", "column 'weight' of the graph", "the direction of ties"):
+        assert what in graph.provenance.detail
+        assert what in caplog.text
+
+
+def test_what_a_pyg_object_holds_beside_is_named() -> None:
+    data = Data(x=torch.ones(4, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.tensor([0, 1, -1, 1]))
+    data.edge_attr, data.time, data.train_mask = torch.ones(2, 1), torch.arange(2), torch.ones(4, dtype=torch.bool)
+    detail = graph_of(read(data)).provenance.detail
+    for what in ("edge_attr", "time", "masks (a split needs train_mask and test_mask)", "1 of 4 people have no label"):
+        assert what in detail
+    data.y = torch.zeros(4, 3)
+    with pytest.raises(DataError, match="one label per node"):
+        read(data)
+    data.y = torch.linspace(0, 1, 4).reshape(4, 1)
+    assert graph_of(read(data)).num_classes == 4, "few fractions may be classes"
+
+
+def test_two_pandas_tables_are_a_graph_and_bounds_and_drop_hold_for_arrays_too() -> None:
+    label = pd.array([1, None, 0], dtype="Int64")
+    nodes = pd.DataFrame({"id": ["a", "b", "c"], "age": [30, None, 50], "member": [True, False, True], "label": label})
+    ties = pd.DataFrame({"from": ["a", "b"], "to": ["b", "c"], "since": [1, 2]})
+    graph = graph_of(read((nodes, ties), columns={"bounds": {"age": [0, 100]}, "empty": "missing"}))
+    assert (graph.labels.tolist(), graph.num_edges) == ([1, -1, 0], 2)
+    assert graph.features.toarray() == pytest.approx(np.array([[-0.4, 0, 1], [0, 1, 0], [0, 0, 1]]), abs=1e-6)
+    assert "column 'since' of the table of edges" in graph.provenance.detail
+    arrays = (np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), np.array([[20.0, 1.0], [120.0, 0.0], [70.0, 1.0]]), [0, 1, 0])
+    graph = graph_of(read(arrays, columns={"bounds": {"column 0": [20, 120]}, "drop": ["column 1"]}))
+    assert graph.features.toarray().ravel().tolist() == [-1, 1, 0]
+    assert graph.columns is not None
+    assert graph.columns.bounded.tolist() == [0]

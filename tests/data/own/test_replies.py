@@ -26,13 +26,11 @@ PEOPLE = lines(((k, *FACTS[k].values()) for k in range(COUNT)), "id,age,group")
 
 
 def resource(k: int) -> dict[str, Any]:
-    """A person as JSON:API writes it."""
     friends = {"data": [{"type": "people", "id": str(one)} for one in FRIENDS[k]]}
     return {"type": "people", "id": str(k), "attributes": FACTS[k], "relationships": {"friends": friends}}
 
 
 def node(k: int) -> dict[str, Any]:
-    """A person as GraphQL's connections write it."""
     return {"node": {"id": k, **FACTS[k], "friends": {"edges": [{"node": {"id": one}} for one in FRIENDS[k]]}}}
 
 
@@ -41,28 +39,16 @@ def hal(k: int) -> dict[str, Any]:
     return {"id": k, **FACTS[k], "_links": {"self": {"href": f"https://example.org/people/{k}"}, "friends": links}}
 
 
-def api(rows: list[Any], more: bool) -> object:
-    return {"data": rows, "links": {"self": "here", "next": "there" if more else None}, "jsonapi": {"version": "1.1"}}
-
-
-def graphql(rows: list[Any], more: bool) -> object:
-    return {"data": {"people": {"edges": rows, "pageInfo": {"hasNextPage": more}}}}
-
-
-def embedded(rows: list[Any], more: bool) -> object:
-    return {"_embedded": {"people": rows}, "_links": {"self": {"href": "x"}, **({"next": {"href": "y"}} if more else {})}}
-
-
-def plain(rows: list[Any], more: bool) -> object:
-    return {"results": rows, "count": COUNT, "next": "there" if more else None}
-
-
+# how a service writes a person, and a page of them, of which there may be more
 FORMS: dict[str, tuple[Callable[[int], object], Callable[[list[Any], bool], object]]] = {
-    "JSON:API": (resource, api),
-    "GraphQL": (node, graphql),
-    "HAL": (hal, embedded),
-    "pages": (lambda k: {"id": k, **FACTS[k], "friends": FRIENDS[k]}, plain),
-}
+    "JSON:API": (resource, lambda rows, more: {
+        "data": rows, "links": {"self": "here", "next": "there" if more else None}, "jsonapi": {"version": "1.1"}}),
+    "GraphQL": (node, lambda rows, more: {"data": {"people": {"edges": rows, "pageInfo": {"hasNextPage": more}}}}),
+    "HAL": (hal, lambda rows, more: {
+        "_embedded": {"people": rows}, "_links": {"self": {"href": "x"}, **({"next": {"href": "y"}} if more else {})}}),
+    "pages": (lambda k: {"id": k, **FACTS[k], "friends": FRIENDS[k]}, lambda rows, more: {
+        "results": rows, "count": COUNT, "next": "there" if more else None}),
+}  # fmt: skip
 
 
 def require_truth(reading: Reading) -> None:
