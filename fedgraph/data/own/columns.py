@@ -58,6 +58,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat"})  # labels, as Python, NumPy and pandas write them
 _DOUBTFUL_WORDS = frozenset(
     {"unknown", "none", "n/a", "n.a.", "na", "null", "missing", "?", "-", "undefined", "unlabeled", "pending", "k.a.", "k. a."}
+    | {"open", "ausstehend", "offen", "unbekannt", "keine angabe"}
     | {f"not {said}" for said in ("available", "tested", "asked", "known", "answered", "stated", "applicable", "done", "yet")}
     | {f"no {said}" for said in ("answer", "data", "result", "label")}
 )

@@ -141,6 +141,8 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
         folders = [one for one in inside if one.is_dir() and not lakes.is_in_parts(one) and not kept]
         files = [one.name for one in inside if one.is_file() and not tables.is_note(one.name)]
         names = {one.name for one in folders}
+        if folders:
+            tables.require_no_chat(files, path)
         if "raw" in names and names <= {"raw", "split", "mapping", "processed"}:  # as OGB, and PyG, keep a graph
             beside = {f"{one}/": "not read (who trains and who is tested: masks.csv)" for one in sorted(names - {"raw"})}
             beside |= dict.fromkeys(files, "not read")
@@ -149,7 +151,11 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
             return _read_path(folders[0], rules, name or f"own/{path.resolve().name}", labelled)
         elif len(folders) > 1 and not files:
             return federation.read(path, rules, labelled and rules.label != "")
-        elif len(folders) > 1 and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders)):
+        elif (
+            len(folders) > 1
+            and "channels.json" not in files
+            and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders))
+        ):
             first = ", ".join(one.name for one in folders[:4])
             both = f"{', '.join(files[:4])} beside the folders {first}, which hold files of the same names"
             raise DataError(f"{path}: {both}; allowed: a folder for each owner and nothing beside, or one graph's tables alone")

@@ -940,10 +940,10 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     many = len(there) >= _FEWEST
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"
+    if rules.text == "auto" and headed and len(different) == 1 and len(there) == len(cells):
+        return f"all have the same, {there[0]!r}"
     if rules.text != "auto" or own_columns.kind_of(cells) != "text":
         return ""
-    if len(different) == 1 and len(there) == len(cells):
-        return f"all have the same text, {there[0]!r}"
     commas = next((cell for cell in there if re.fullmatch(r"\d{1,3},\d{3}", cell)), None)
     if commas and all(re.fullmatch(r"[\d,.]+", cell) for cell in there):
         return f"{commas} may be {commas.replace(',', '')} or {commas.replace(',', '.')}: write numbers without a comma"

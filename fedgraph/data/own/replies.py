@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 MORE = "what the next page of the answer holds, which it points to"
 _RESOURCE = frozenset({"type", "id", "lid", "attributes", "relationships", "links", "meta"})
+_CALLED = ("login", "username", "email")  # of people whom a record lists
 _PAGES = frozenset(
     {"next", "previous", "prev", "count", "total", "page", "pages", "links", "meta", "pageInfo", "pagination", "paging",
      "cursor", "next_cursor", "response_metadata", "has_more", "offset", "limit"}
@@ -107,17 +108,24 @@ def _plain(found: object, unread: dict[str, None]) -> object:
     for name, links in (found.get("_links") or {}).items():
         if isinstance(links, list) and all(isinstance(one, Mapping) and "href" in one for one in links):
             record.setdefault(name, [str(one["href"]).rstrip("/").rpartition("/")[2] for one in links])
-    return {name: _named(_plain(own, unread)) for name, own in record.items()}
+    named = {name: _plain(own, unread) for name, own in record.items()}
+    told = {name: [key for key in ("id", *_CALLED) if _each(own, key)] for name, own in named.items()}
+    called = {f"{name}.{key}": _each(named[name], key) for name, keys in told.items() for key in keys if key in _CALLED}
+    return {name: _named(own) for name, own in named.items() if told[name][:1] in ([], ["id"])} | called
+
+
+def _each(value: object, key: str) -> str:
+    """What each of several records has there, in one text; "" of anything else."""
+    if not (isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)):
+        return ""
+    each = [one.get(key) for one in value]
+    return ", ".join(map(str, each)) if all(isinstance(one, (str, int)) for one in each) else ""
 
 
 def _named(value: object) -> object:
     """The ids of others whom a record names; anything else as it is."""
-    if (
-        isinstance(value, list)
-        and value
-        and all(isinstance(one, Mapping) and isinstance(one.get("id"), (str, int)) for one in value)
-    ):
-        return [one["id"] for one in value]
+    if value == [] or (ids := _each(value, "id")):
+        return ids if value else ""
     if isinstance(value, Mapping) and {"type", "id"} <= value.keys() <= {"type", "id", "meta"}:
         return value["id"]
     return value

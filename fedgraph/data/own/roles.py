@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
+from itertools import combinations, repeat
 from pathlib import Path
 from typing import cast
 
@@ -51,6 +51,8 @@ ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
 _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
+_LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
+_WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
@@ -136,7 +138,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     try:
         tables = related([table for table in tables if table not in masks], ends, found)
         tables = tables if ends is None else _ends_among_people(tables, ends)
-        ties, pair = _ties(tables, ends, id)
+        ties, pair = _ties(tables, ends, found.aside)
     except DataError as why:
         if not answers:
             raise
@@ -150,14 +152,14 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
     if ends is None and not ties.headed:
         _require_one_kind_of_ends(ties, pair, others)
+    if records := [name for name in pair if any(one[0] == "{" for one in ties.different(name))]:
+        said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
+        raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
-    if short := sorted(one for one in wanted if "E+" in one and _SHORTENED.fullmatch(one)):
-        raise DataError(
-            f"{ties.where}: the end {short[0]!r} is a number that a spreadsheet shortened, so different people have one name; "
-            "allowed: ids as they are (give the column the format text before the numbers are put in)"
-        )
+    for column in pair:
+        _require_whole(ties, column)
     if not others:
         ids = sorted(wanted, key=_by_number)
         if not ids:
@@ -191,6 +193,14 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
     return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, remarks)
+
+
+def _require_whole(table: Table, column: str) -> None:
+    """``DataError`` where ids lost digits."""
+    for one in sorted(one for one in table.different(column) if "E+" in one and _SHORTENED.fullmatch(one)):
+        said = f"{table.where}: {one!r} in column {column!r} is a number that a spreadsheet shortened, so different people have"
+        allowed = "ids as they are (give the column the format text before the numbers are put in)"
+        raise DataError(f"{said} one name; allowed: {allowed}")
 
 
 def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list[str]:
@@ -280,7 +290,7 @@ def _keys(table: Table) -> dict[str, frozenset[str]]:
 # Which table holds the ties
 
 
-def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tuple[Table, tuple[str, str]]:
+def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str]) -> tuple[Table, tuple[str, str]]:
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
         if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
@@ -307,7 +317,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         if (ranked := _ranked(table, others)) is not None:
             best[table.where] = (table, *ranked)
     if not best:
-        return _no_ties(tables)
+        return _no_ties(tables, aside)
     every = list(best.values())
     # a table whose own column holds all the ends of another one is that one's table of people
     every = [one for one in every if not _is_keyed(one, every, keys)] or every
@@ -367,6 +377,8 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     (table,) = tables
     for key, other in ((str(pair[0]), str(pair[1])), (str(pair[1]), str(pair[0]))):
         people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
+        if len(named & people) < _MOSTLY * len(named):  # several in a cell
+            named = {part for one in named for part in _parted(one)}
         if len(people) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
@@ -494,8 +506,11 @@ def _is_keyed(
     return False
 
 
-def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
-    """Lists id → ids as ties, or two columns of ids that are written otherwise than people's, where nothing else holds any."""
+def _no_ties(tables: Sequence[Table], aside: Mapping[str, str]) -> tuple[Table, tuple[str, str]]:
+    """Lists id → ids as ties, or two columns of ids that are written otherwise than people's, where nothing else holds any.
+
+    aside: what was not understood, for the words.
+    """
     for table in tables:
         if table.role == "features" and table.matrix is not None and table.id is not None:
             items, people = [name.removeprefix("feature ") for name in table.called], set(table.ids(table.id))
@@ -509,31 +524,77 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
     for table in tables:
         if (told := _listed_ties(table, _keys(table))) is not None:
             return told, ("source", "target")
-    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and table.role != "nodes"):
-        ends = table.different(table.names[0]) | table.different(table.names[1])
-        others = [key for other in tables if other is not table for name, key in _keys(other).items() if name]
-        if any(ends <= key | _meant(ends, key)[0].keys() for key in others):
-            return table, (table.names[0], table.names[1])
+    for table in tables:
+        for name in _likely(table):
+            if 2 * sum(map(bool, map(_LONG.fullmatch, table.different(name)))) > len(table.different(name)):
+                _require_whole(table, name)
+    if (written := _written_otherwise(tables)) is not None:
+        return written
     if (
         said := next(filter(None, map(_with_things, tables)), "")
         or _strangers(tables)
         or _several_lines(tables)
         or _lists(tables)
+        or next(filter(None, map(_names_amiss, tables)), "")
     ):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
+        alike = [name for name in tables[0].names if re.sub(r"\d+$", "", name) == re.sub(r"\d+$", "", one) != one]
+        if len(alike) > 2 and two in alike:
+            said = f"{', '.join(map(repr, alike[:6]))} name several in each row"
+            said += ", of whom none has a row: whom one person alone knows is no tie between them"
+            allowed = "ids of those who have rows; of people who meet there, a table source,target of their pairs"
+            raise DataError(f"{tables[0].where}: {said}; allowed: {allowed}")
         asked = f"{tables[0].where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? The same "
         asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
         raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
-    place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
+    unread = [f"{name} ({why})" for name, why in aside.items() if why != "no data" and not name.endswith("/")]
+    seen += f"; not read: {', '.join(unread[:_MOST_TOLD])}" if unread else ""
+    first = Path(tables[0].where if tables else "")
+    place = f"{first if len(tables) == 1 and not aside else first.parent}: " if len(first.parts) > 1 else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
         "table such as source,target (its header alone where nobody has a tie; of people who share an event or a bed, their "
         "pairs; whom one person alone knows is no tie between them), or --ends ONE TWO"
     )
+
+
+def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]] | None:
+    """Two columns of ids of another table, by a rule if need be. Asks where hardly all are, or some cells list several."""
+    plain = _SPELLINGS[-1][1]
+    for table in (one for one in tables if one.matrix is None and one.role != "nodes"):
+        alone, found, several = len(table.names) == 2, dict[tuple[str, str], bool](), False
+        names = [one for one in table.names[:_WIDEST] if alone or not (says("things", one) or one == own_key(table))]
+        for key in (own for other in tables if other is not table for name, own in _keys(other).items() if name):
+            people, whole, lists = set(map(plain, key)), list[str](), list[str]()
+            for name in names:
+                own, cells = table.different(name), [*filter(None, table.ids(name)[:_SEEN])]
+                parts = [part for one in cells for part in _parted(one)]
+                near = [sum(plain(one) in people for one in some) >= max(1, _MOSTLY * len(some)) for some in (cells, parts)]
+                meant = _meant(own, key)[0] if near[0] else {}
+                known = [meant.get(one, one) for one in own if one in key or one in meant]
+                if near[0] and (alone or (len(known) >= _NEARLY * len(own) and names_people(known, key))):
+                    whole.append(name)
+                elif near[1] and len(parts) > len(cells) and sum(one in key for one in parts) >= _NEARLY * len(parts):
+                    lists.append(name)
+            for pair in combinations(whole, 2):
+                ends = table.different(pair[0]) | table.different(pair[1])
+                if (every := ends <= key | _meant(ends, key)[0].keys()) or not alone:
+                    found[pair] = every
+            found |= {(one, many): False for one in whole for many in lists}
+            several |= bool(whole and lists)
+        if len(found) == 1 and all(found.values()):
+            return table, next(iter(found))
+        if pairs := list(found):
+            (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
+            lists_too = ", and several people in one cell are a tie each" * several
+            asked = f"{table.where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? Nearly all"
+            asked += f" who stand there have rows elsewhere{lists_too}. If so, say --ends {shlex.join(pairs[0])}"
+            raise ReadingQuestion(asked, "ends", pairs)
+    return None
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
@@ -607,6 +668,33 @@ def _lists(tables: Sequence[Table]) -> str:
                     if key and several > _FEW_TIES and len(every & known) >= _NEARLY * len(every):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
                         return f"{said}; allowed: a table source,target of the pairs of those who stand in one list"
+    return ""
+
+
+def _names_amiss(table: Table) -> str:
+    """What keeps a column that lists names, such as of a survey, from being ties of those who answered; "" elsewhere."""
+    for name in _likely(table) if table.headed and table.matrix is None else ():
+        lists = [_parted(cell) for cell in table.texts(name)]
+        every = list(dict.fromkeys(one for own in lists for one in own))
+        if sum(len(own) > 1 for own in lists) <= _FEW_TIES:
+            continue
+        for key in (one for one in _likely(table) if one != name and 2 * len(table.different(one)) > len(table.frame)):
+            ids = dict.fromkeys(filter(None, table.ids(key)))
+            counts = Counter(map(_letters, filter(None, table.ids(key))))
+            plain = {_letters(one): one for one in ids}
+            absent = [one for one in every if _letters(one) not in counts]
+            other = [one for one in every if one not in ids and _letters(one) in counts]
+            twice = [plain[one] for one, count in counts.items() if count > 1]
+            if len(absent) > _MOSTLY * len(every) or not (absent or other or twice) or all(map(str.isdigit, ids)):
+                continue
+            said = [f"{len(every) - len(other) - len(absent):,} stand in {key!r}"]
+            said += [f"{len(other):,} are written otherwise there ({plain[_letters(one)]!r} for {one!r})" for one in other[:1]]
+            said += [f"{len(absent):,} have no row, such as {one!r}" for one in absent[:1]]
+            said += [f"{counts.total() - len(counts):,} rows name somebody again, such as {one!r}" for one in twice[:1]]
+            asked = (
+                "one spelling of each name, a row for each, and one for those who did not answer, too (its other cells empty)"
+            )
+            return f"{table.where}: {name!r} lists {len(every):,} names: {'; '.join(said)}; allowed: {asked}"
     return ""
 
 
@@ -856,6 +944,8 @@ def _holders(
         size = len(one[0].names) + len(one[0].called)
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
+    for table, column, _ in chosen:
+        _require_whole(table, column)
     chosen.sort(key=rank, reverse=True)
     for table, column, _ in chosen[1:]:
         _require_same_people(*chosen[0][:2], table, column)

@@ -20,7 +20,7 @@ import tarfile
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -285,6 +285,12 @@ _COPY = re.compile(r"( \(\d+\)|[ _-]+(copy|kopie)( \(\d+\))?)(?=\.\w+$)", re.IGN
 _ANSWERS = "allowed: who answers whom as a table source,target, and one of people"
 
 
+def require_no_chat(names: Collection[str], folder: str | Path) -> None:
+    """``DataError`` where channels, each a folder of days, lie beside who is in them, and nothing else."""
+    if {"users.json", "channels.json"} <= {*names} and all(one.endswith(".json") for one in names):
+        raise DataError(f"{folder}: an export of Slack, whose messages name no ties; {_ANSWERS}")
+
+
 def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: bool, found: Gathered) -> None:
     """Adds the tables of files, by their names, and says which are no data."""
     whole: list[Table] = []
@@ -317,12 +323,13 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
             own = Gathered(aside={name: own.faults.told(name) or "text that is no table"})
         found.tables += own.tables
         found.aside |= own.aside
+        if own.faults.count and found.faults.count and own.faults.told(name).endswith(_ANSWERS):
+            continue  # another day of a chat
         with found.faults.gathering():
             own.faults.refuse()
         whole += [table for table in own.tables if table.numbered and table.matrix is not None]
     found.tables[before:] = _joined_pages(found.tables[before:], folder)
-    if {"users", "channels"} <= {table.stem for table in found.tables} and "channels.json" in files:
-        raise DataError(f"{folder}: an export of Slack, whose messages name no ties; {_ANSWERS}")
+    require_no_chat(files, folder)
     files_of_whole = dict.fromkeys(table.title for table in whole)
     beside = (table for table in found.tables[before:] if table.stem not in ("ids", "cross", "masks", "labels"))
     others = dict.fromkeys(table.title for table in beside if table.title not in files_of_whole)
@@ -391,8 +398,9 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
     for table in tables:
         file = re.sub(r"(?<=\d)-[0-9a-f]{8}-[0-9a-f-]{27}", "", table.where[len(folder) :])  # Spark's
         called = re.sub(r"\d+", "*", file)
+        nested = {name.partition(".")[0] if ".json" in called else name for name in table.names}  # empty on some pages
         apart = [table.where] if table.matrix is not None or table.role or table.ends or called == file else []
-        alike.setdefault((called, *sorted(table.names), *apart), []).append(table)
+        alike.setdefault((called, *sorted(nested), *apart), []).append(table)
     found = []
     for (called, *_), own in alike.items():
         first = own[0]
@@ -400,7 +408,8 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
         if not sure and (len(own) == 1 or not _hold_ids_apart(own)):
             found += own
             continue
-        frame = pd.concat([one.frame[first.names] for one in own], ignore_index=True)
+        names = list(dict.fromkeys(name for one in own for name in one.names))
+        frame = pd.concat([one.frame.reindex(columns=names, fill_value="") for one in own], ignore_index=True)
         unused = tuple(dict.fromkeys(one for page in own for one in page.unused))
         unused = tuple(one for one in unused if one != replies.MORE or all(replies.MORE in page.unused for page in own))
         said = f"{len(own)} files are one table, {called.lstrip('/')}"
@@ -412,7 +421,7 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
 def _hold_ids_apart(tables: Sequence[Table]) -> bool:
     """Whether no id stands in two rows of tables of the same columns."""
     keys = [name for name in tables[0].names if tables[0].headed and is_id_name(name)][:1]
-    ids = [one.different(name) for one in tables for name in keys]
+    ids = [one.different(name) for one in tables for name in keys if name in one.names]
     return bool(ids) and sum(map(len, ids)) == len(frozenset().union(*ids)) == sum(len(one.frame) for one in tables)
 
 
@@ -492,6 +501,12 @@ _TEXTS = (
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
+# Texts of people that stay aside where tables are
+_OF_PEOPLE = (
+    (r"From \S+ .*\d{4}\s*\n[\w-]+: ", "mails (mbox); allowed: who writes to whom as a table source,target, and one of people"),
+    (r"\ufeff?0 HEAD\b", "a family tree (GEDCOM); allowed: who is tied to whom as a table source,target, and one of people"),
+    (r"(TY  - |PMID- |%0 |FN (Clarivate|Thomson))", "references; allowed: pairs of authors as a table source,target"),
+)  # fmt: skip
 
 
 def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
@@ -551,6 +566,7 @@ def _unpack(content: bytes, where: str, found: Gathered) -> None:
         files = {name: read for name, read in files.items() if "__MACOSX" not in name}
         if marked := next((name for name in files if lakes.MARKED.search(name)), None):
             raise DataError(f"{where}: {marked} keeps which files are valid; allowed: the archive unpacked")
+        require_no_chat({Path(name).name for name in files}, where)
         again = Counter(Path(name).name for name in files if not (is_note(Path(name).name) or Path(name).name.startswith(".")))
         if several := [name for name, count in again.items() if count > 1]:
             raise DataError(f"{where}: {several[0]} lies in several folders; allowed: the archive unpacked, a folder per owner")
@@ -606,6 +622,8 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _tgf(text, where)
     elif said := next((words for pattern, words in _TEXTS if re.search(pattern, start, re.MULTILINE)), ""):
         raise DataError(f"{where}: {said}")
+    elif said := next((words for pattern, words in _OF_PEOPLE if re.match(pattern, start)), ""):
+        found.aside[name] = said
     elif start.startswith("<"):
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
@@ -1702,6 +1720,7 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
         cells[str(frame.index.name or "")] = [cell_text(value) for value in frame.index]
     for name, values in columns.items():
         vectors = len(values) and values.dtype == object and all(isinstance(v, (list, tuple, np.ndarray)) for v in values)
+        vectors = vectors and not any(isinstance(part, Mapping) for one in values for part in one[:1])
         if vectors and len({len(one) for one in values}) == 1:
             for place in range(len(values.iloc[0])):
                 cells[f"{name} {place}"] = [cell_text(one[place]) for one in values]
