@@ -27,9 +27,10 @@ def descend_by_adam(
     first, second = torch.zeros_like(vector), torch.zeros_like(vector)
     for step in range(1, epochs + 1):
         g = gradient(vector) + decay * vector
-        first = 0.9 * first + 0.1 * g
-        second = 0.999 * second + 0.001 * g * g
-        vector = vector - rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+        first.mul_(0.9).add_(0.1 * g)  # not ``alpha=``, which may round once where this rounds twice
+        second.mul_(0.999).add_((0.001 * g).mul_(g))
+        root = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
+        vector = vector - (first / (1 - 0.9**step)).mul_(rate).div_(root)
     return vector
 
 

@@ -168,12 +168,12 @@ def _mlp(shape: NetworkShape) -> nn.Module:
 
 
 def _short(shape: NetworkShape) -> nn.Module:
-    pyg = _torch_geometric()
     d, h, c = shape.num_features, shape.hidden, shape.num_classes
     if shape.model == "logistic":
         return nn.Linear(d, c)
     if shape.model == "mlp":
         return _mlp(shape)
+    pyg = _torch_geometric()  # not before it is used: its import costs more than a short training
     if shape.model == "gcn":
         return pyg.GCN(d, h, 2, c, dropout=shape.dropout)
     if shape.model == "gat":

@@ -75,6 +75,11 @@ def basis_of(public: Graph, num_directions: int, steps: int = 2, rarity: float =
     so that ``project_features`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
     rank of the public rows), at least 1.
     """
+    key = public_cache.key_of("basis", public.features, public.adjacency, num_directions, steps, rarity)
+    return public_cache.make(key, lambda: _basis(public, num_directions, steps, rarity))
+
+
+def _basis(public: Graph, num_directions: int, steps: int, rarity: float) -> np.ndarray:
     weights = _rarity_weights(public, rarity)
     rows = unit_matrix_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
     walk = walks.random_matrix(public.adjacency).astype(np.float32)

@@ -13,7 +13,6 @@ import random
 import threading
 from typing import Literal
 
-import igraph
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
@@ -56,6 +55,8 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 def _communities(graph: Graph, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
     """Communities as sorted node ids, largest first (ties: the smaller first node)."""
+    import igraph  # not before it is used: every run reads all tasks' settings while nothing else starts
+
     upper = sp.triu(graph.adjacency, k=1, format="coo")
     edges = np.column_stack([upper.row, upper.col])
     seed = int(rng.integers(2**63))

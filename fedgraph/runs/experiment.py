@@ -25,6 +25,7 @@ import contextlib
 import functools
 import hashlib
 import statistics
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -110,13 +111,14 @@ def _compute(
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
     plans = _plan_rows(ready, stages)  # noise and releases are fixed from public facts, before anything is trained
+    schedule.share_prices(public_cache.folder())
     charged = _charged(ready, graphs, out, stages, todo, console)
     todo = _in_order(todo, plans)
     at = {"federations": schedule.describe_rounds(where.engine, where.spread), "runtime": where.engine}
     reporting = Reporting(ready, graphs, out, _text(ready), stages, kept, at, began, plans=_declared(plans))
     reporting.write_environment()
     reporting.write_first_page()
-    total = sum(len(stage.cells) for stage in stages)
+    total, left = sum(len(stage.cells) for stage in stages), len(todo)
     console.plan(total, total - len(todo))
     engine = functools.partial(_prepared_engine, starting, stages, reporting, console)
     with reporting.page_where_it_breaks_off():  # an interrupted run has a page of what is done
@@ -124,6 +126,8 @@ def _compute(
             if charged is not None and not done.failed:
                 charged.note(done)
             kept.save(done)
+            if (left := left - 1) == 1:  # a core is idle
+                threading.Thread(target=reporting.load_libraries, daemon=True).start()
             if done.failed:
                 console.say(f"FAILED {done.name}: {done.failed}")
             else:

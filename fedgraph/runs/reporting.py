@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import html
+import importlib
 import importlib.metadata
 import json
 import os
@@ -86,6 +87,11 @@ class Reporting:
         if not (self.out / "report.html").exists():
             asked = self.ready.scenario
             store.write_atomically(self.out / "report.html", _first_page(asked.title or asked.name, self.out).encode())
+
+    def load_libraries(self) -> None:
+        """What draws and writes results, before it is needed."""
+        for name in ("pandas", "altair", "vl_convert", "fedgraph.report.outputs", "fedgraph.report.outside"):
+            importlib.import_module(name)
 
     def report(self, console: Console, ended: bool = True) -> list[Result]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""

@@ -17,6 +17,7 @@ While a Ray on this machine starts, the driver is a curator, too: it computes ce
 another; the last of them goes on beside the others.
 """
 
+import functools
 import itertools
 import math
 import queue
@@ -29,6 +30,8 @@ from typing import Any, Literal
 from fedgraph import plugins
 from fedgraph.cells import Cell, CellContext, CellPairKeeper, Result
 from fedgraph.errors import FedgraphError
+from fedgraph.learning import public_cache
+from fedgraph.privacy import accountant
 from fedgraph.runs.console import Console
 from fedgraph.runtime import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties, SerialRuntime, process
 from fedgraph.scenario import ScenarioTask
@@ -95,6 +98,14 @@ _MOST_CHARACTERS = 500  # of the sentence of a failed cell
 _LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
 _SECONDS_BETWEEN_LOOKS = 0.02
 _orders = itertools.count()  # makes the groups of every call their own
+
+
+@functools.cache  # once in a process for each run
+def share_prices(folder: str | None) -> None:
+    """In the driver, once all is planned: keeps the prices that planning found. At a curator: takes them over, and need not
+    search for the same noise again. They follow from public facts, as plans do. folder: ``public_cache.folder()``.
+    """
+    accountant.prices.update(public_cache.make("prices", lambda: dict(accountant.prices)))
 
 
 def compute_cells(
@@ -227,6 +238,7 @@ def _dealt(
 
 def _compute(federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection) -> Result:
     """At a curator: one cell. federation: makes a runtime at clients and server."""
+    share_prices(public_cache.folder())
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
     _kept.give_back(order.group, context)

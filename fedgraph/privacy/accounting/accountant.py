@@ -32,7 +32,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -46,6 +45,7 @@ _SUMS = (events.PoissonGaussian, events.FixedSizeGaussian, events.EpochGaussian)
 _NOISED = (events.Gaussian, events.Laplace, events.MentionedGaussian, *_SUMS)
 _NEXT_TO_NOTHING = 1.002
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
+_MOST_PRICES = 8192
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ class Epsilon:
     delta: float  # δ at which ε holds; at most the δ that was asked for
     accountant: str  # the name of the accountant that gave it
     theorem: str  # the result that was used, in one sentence
+
+
+prices: dict[tuple[_Leaves, float], Epsilon] = {}  # what ``price`` found so far; a process that is given them need not search
 
 
 def price(event: events.Event, delta: float) -> Epsilon:
@@ -79,7 +82,15 @@ def price(event: events.Event, delta: float) -> Epsilon:
     if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
         raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
     leaves = leaves_of(event)
-    return leaves if isinstance(leaves, Epsilon) else _price(leaves, float(delta))
+    if isinstance(leaves, Epsilon):
+        return leaves
+    found = prices.get((leaves, float(delta)))
+    if found is None:
+        found = _price(leaves, float(delta))
+        if len(prices) >= _MOST_PRICES:
+            prices.clear()
+        prices[leaves, float(delta)] = found
+    return found
 
 
 def leaves_of(event: events.Event) -> _Leaves | Epsilon:
@@ -204,7 +215,6 @@ def _composed(leaves: _Leaves) -> events.Composed:
     return events.Composed(tuple(events.Repeated(e, n) for e, n in leaves))
 
 
-@lru_cache(maxsize=8192)
 def _price(leaves: _Leaves, delta: float) -> Epsilon:
     sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
     rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
