@@ -35,7 +35,7 @@ SEEDED = {
     "methods/link_hops.py _random_rows": PUBLIC,
     "learning/isolation.py _examples": PUBLIC,
     "learning/pair_scorer.py PairScorer.step": PUBLIC,
-    "learning/projection.py basis_of": PUBLIC,
+    "learning/projection.py _basis": PUBLIC,
     "learning/projection.py _pairs": PUBLIC,
     "methods/link_hops.py _random": PUBLIC,
     "methods/link_owners.py _random": PUBLIC,

@@ -26,7 +26,7 @@ HELP = "price a run or an existing configuration: what does its privacy buy?"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, .py …")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, a job's folder, .py …")
     parser.add_argument("--run", metavar="COMMAND", help="run this command and price what it does")
     parser.add_argument("--command", dest="words", metavar="TEXT", help="a command line to price, in place of a file")
     parser.add_argument("--as", dest="system", metavar="SYSTEM", help="the system that the files belong to")

@@ -132,13 +132,16 @@ def _num_honest(plan: Plan) -> int:
 
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> ExportedSum:
-    event, mechanism = release.event, release.mechanism
-    where = {"first": _span(release).start, "rounds": len(release.rounds), "dimension": dimension}
+    bound, event, mechanism = release.bound, release.event, release.mechanism
+    kind, where = type(bound).__name__, {"first": _span(release).start, "rounds": len(release.rounds), "dimension": dimension}
     if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
         spent = event.epsilon if isinstance(event, PureDP) else math.inf
-        return ExportedSum(kind="answers", sensitivity=spent, share=0.0, steps=1, largest=0.0, **where)
+        return ExportedSum(kind="answers", bound=kind, clip=None, sensitivity=spent, share=0.0, steps=1, largest=0.0, **where)
+    clip = bound.radius if isinstance(bound, L2Ball) else bound.clip if isinstance(bound, (ClippedSum, Rows)) else None
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + _FINE)  # the price is then at most the plan's, rounding included
     steps = 2 ** max(_FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (_FINE * sensitivity))))
-    largest = _largest(release.bound)
-    return ExportedSum(kind="gaussian", sensitivity=sensitivity, share=share, steps=steps, largest=largest, **where)
+    largest = _largest(bound)
+    return ExportedSum(
+        kind="gaussian", bound=kind, clip=clip, sensitivity=sensitivity, share=share, steps=steps, largest=largest, **where
+    )

@@ -1,7 +1,7 @@
 """Files of other systems, read as data: what they hold, and what they leave open. Nothing in them is ever executed.
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
-    .json         as Python reads it                    .jsonl   a ledger of ours, left to its reader
+    .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
     .sh .txt      a command line
 
@@ -10,7 +10,7 @@ aliases written out.
 
 A reader asks ``Document.ask`` for each number that a price needs. Where the file leaves it open, an answer of the user
 (``--given``) takes its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the
-reader reads again. ``Document.options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
+reader reads again. ``_read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal
+from typing import Any, NoReturn
 
-import pydantic
 import yaml
-from pydantic import BaseModel, BeforeValidator, Field
 
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
@@ -40,7 +38,7 @@ from fedgraph.errors import PricingError, ScenarioError
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
-_DEEPEST, _LARGEST = 60, 1e60
+_DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 _KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt")
 
@@ -56,7 +54,7 @@ class System:
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``_typed``)
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``_read_options``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
 
 
@@ -87,7 +85,7 @@ QUESTIONS: Mapping[str, Mapping[str, Said]] = _held("questions.yaml")
 class Document:
     """One file, read as data, or the record of a run; with what the user says of it, and what one reading of it asked."""
 
-    path: Path  # the file
+    path: Path  # the file, or the folder of a job
     kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``ledger`` or ``record``
     data: Table = field(default_factory=dict)  # of a file or a command line, by its keys
     command: tuple[str, ...] = ()  # the words of a command line
@@ -107,29 +105,22 @@ class Document:
         """The sentences of its system."""
         return catalogue()[self.system].words
 
-    def options(self, data: Said = None, *at: str, part: str = "") -> Said:
+    def options(self, data: object = None, *at: str, part: str = "") -> Said:
         """The keys that a price needs, and in ``rest`` the names of others. A key of null is one that is left out.
 
         Args:
             data: The mapping that holds them, and stands at the keys ``at``; None for the document.
             part: The entry of ``parts`` that describes it, where it is not the whole.
         """
-        described: Said = _described(self.system, part)
+        held = self.data if data is None else data
+        if not isinstance(held, dict):
+            raise self.error(f"{at[-1]}: found {held!r}; a mapping of keys is expected", *at)
+        system = catalogue()[self.system]
+        described = system.parts[part] if part else system.options
         try:
-            found = _model_of(self.system, part).model_validate(_without_nulls(self.data if data is None else data))
-        except pydantic.ValidationError as error:  # a misspelt key is also a missing one
-            first = min(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
-            *above, name = keys = tuple(map(str, first["loc"])) or ("the mapping",)
-            words = f"{'.'.join(keys)}: found {first['input']!r}; {first['msg'].removeprefix('Value error, ')}"
-            if first["type"] == "missing":
-                words = f"missing option {name!r}; it is needed to price this file"
-            elif first["type"] == "extra_forbidden":
-                for key in above:
-                    described = described[0] if isinstance(described, list) else described[key]
-                allowed = sorted(key.partition("|")[0] for key in described if key != "only")
-                words = f"unknown option {name!r}{plugins.suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
-            raise self.error(words, *at, *keys) from None
-        return SimpleNamespace(**vars(found), rest=(", ".join(found.model_extra),) if found.model_extra else ())
+            return _read_options(described, {key: value for key, value in held.items() if value is not None})
+        except _WrongKeyError as error:
+            raise self.error(str(error), *at, *error.keys) from None
 
     def known(self, name: str) -> float | None:
         """The answer to a fact that is missing, if there is one."""
@@ -154,9 +145,9 @@ class Document:
         """
         if known is not None:
             return known
-        entry = QUESTIONS.get(f"{self.system} {name}") or QUESTIONS.get(name, {})
+        entry = {} if question else QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
         values = tuple(map(float, values or entry["values"]))
-        worst: Said = about.pop("worst", None if question else entry.get("worst"))
+        worst: Said = about.pop("worst", entry.get("worst"))
         if (answer := self.known(name)) is None:
             self.open.setdefault(name, OpenFact(name, question or entry["ask"].format(**about), values, worst))
             return values[0] if worst is None else float(worst)
@@ -178,13 +169,15 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """A file as data, without answers and system; or the folder of an app, of a run or of an export.
+    """A file as data, without answers and system; or the folder of an app, of a FLARE job, of a run or of an export.
 
     Raises:
         PricingError: One line, where it is missing, larger than a megabyte, of another type, damaged, or expands without end.
     """
     if path.is_dir():
-        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
+        if (job := _job(path)) is not None:
+            return job
+        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json", "config_fed_client.conf")
         if (inside := next((path / name for name in names if (path / name).is_file()), None)) is None:
             raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
         path = inside
@@ -274,6 +267,23 @@ _LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
 }
 
 
+def _job(folder: Path) -> Document | None:
+    """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
+    found = sorted(folder.glob("*/config/config_fed_*")) or sorted(folder.glob("config/config_fed_*"))
+    if not found:
+        return None
+    if len(found) > 100:
+        raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
+    apps: dict[str, Table] = {}
+    for path in found:
+        app = apps.setdefault("app" if path.parents[1] == folder else path.parents[1].name, {})
+        if path.stem in app:
+            raise PricingError(f"{path}: stands there in two formats; keep one")
+        app[path.stem] = read(path).data
+    meta = folder / "meta.json"
+    return Document(folder, "json", {"meta": read(meta).data if meta.is_file() else {}, "apps": {**apps}})
+
+
 def _parsed(path: Path, suffix: str, body: str) -> Document:
     if suffix == ".json":
         return Document(path, "json", _json(path, body))
@@ -293,10 +303,22 @@ def _parsed(path: Path, suffix: str, body: str) -> Document:
 
 
 def _json(path: Path, body: str) -> Table:
+    def once(pairs: list[tuple[str, Tree]]) -> Table:
+        out: Table = {}
+        for key, value in pairs:
+            if key in out:
+                raise ValueError(f"key {key!r} appears twice")
+            out[key] = value
+        return out
+
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not a number of JSON")
+
     try:
-        return _mapping(path, json.loads(body))
+        found = json.loads(body, object_pairs_hook=once, parse_constant=constant)
     except ValueError as error:
         raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not JSON: {getattr(error, 'msg', error)}") from None
+    return _mapping(path, found)
 
 
 def _mapping(path: Path, found: object) -> Table:
@@ -336,67 +358,105 @@ def table(value: object, *keys: str) -> Table:
     return value if isinstance(value, dict) else {}
 
 
-# Mappings of other systems, by pydantic. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
+# Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
-def _plain(value: object) -> object:
-    """A number, also one that is quoted."""
-    found = scalar(value) if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
-        raise ValueError("a number is allowed")
-    if found and not 1 / _LARGEST <= abs(found) <= _LARGEST:
-        raise ValueError(f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
-    return found
+class _WrongKeyError(ValueError):
+    """What is wrong with a mapping of another system, and the keys on the way there."""
+
+    def __init__(self, words: str, *keys: str) -> None:
+        super().__init__(words)
+        self.keys = keys
 
 
-_NUMBER = Annotated[float, BeforeValidator(_plain)]
-_WHOLE = Annotated[int, BeforeValidator(_plain), Field(le=10**12)]
-_WORDS = Annotated[list[str], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)]
-_KINDS_OF_VALUES: Mapping[str, Said] = {
-    "amount": Annotated[_NUMBER, Field(ge=0)], "positive": Annotated[_NUMBER, Field(gt=0)],
-    "share": Annotated[_NUMBER, Field(ge=0, le=1)], "delta": Annotated[_NUMBER, Field(ge=0, lt=1)],
-    "times": Annotated[_WHOLE, Field(ge=0)], "count": Annotated[_WHOLE, Field(ge=1)],
-    "truth": pydantic.StrictBool, "words": _WORDS, "mapping": dict[str, Any], "any": Any,
+# The kinds of ``catalogue.yaml``: of numbers the least, the largest, whether they are whole, and what is allowed in words.
+_NUMBERS: Mapping[str, tuple[float, float, bool, str]] = {
+    "amount": (0.0, math.inf, False, "allowed: ≥ 0"),
+    "positive": (5e-324, math.inf, False, "allowed: > 0"),
+    "number": (-1.0, math.inf, False, "allowed: ≥ -1"),
+    "times": (0.0, math.inf, True, "allowed: ≥ 0"),
+    "count": (1.0, math.inf, True, "allowed: ≥ 1"),
+    "share": (0.0, 1.0, False, "a rate or a probability lies in [0, 1]"),
+    "delta": (0.0, math.nextafter(1, 0), False, "a δ lies in [0, 1)"),
+}
+_OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "truth": (bool, "true or false is allowed"), "word": (str, "a word is expected"),
+    "words": ((str, list), "a word or a list of words is expected"), "mapping": (dict, "a mapping of keys is expected"),
+    "any": (object, ""),
 }  # fmt: skip
 
 
-def _model(described: Mapping[str, Said]) -> type[BaseModel]:
-    """The model of a mapping of key (and, after |, its other names) → what it may be (``_typed``); ``only``: no others."""
-    fields: dict[str, Said] = {}
-    for key, kind in described.items():
-        if key != "only":
-            held, default = _typed(kind)
-            fields[key.partition("|")[0]] = held, Field(default, validation_alias=pydantic.AliasChoices(*key.split("|")))
-    extra: Literal["allow", "forbid"] = "forbid" if "only" in described else "allow"
-    return pydantic.create_model(
-        "mapping", __config__=pydantic.ConfigDict(extra=extra, validate_default=True, protected_namespaces=()), **fields
-    )
+def _read_options(described: Mapping[str, Said], held: Mapping[str, object], *at: str) -> Said:
+    """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
 
+    Args:
+        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed,
+            with the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list
+            of one such mapping for a list of them. ``only``: other keys are refused.
+        held: The mapping.
+        at: The keys on the way to it.
 
-def _typed(kind: Said) -> tuple[Said, Said]:
-    """(type, default): of a kind, or words between | of which one is allowed, with the default after =; of a mapping of such
-    keys (None where it is left out and a key of it has no default); of a list of one such mapping.
+    Raises:
+        _WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
     """
-    if isinstance(kind, list):
-        return list[_typed(kind[0])[0]], []  # type: ignore[misc]
-    if isinstance(kind, Mapping):
-        needed = any(isinstance(held, str) and " = " not in held for held in kind.values())
-        return (_model(kind) | None, None) if needed else (_model(kind), {})
-    kind, equals, default = kind.partition(" = ")
-    held, start = _KINDS_OF_VALUES.get(kind) or Literal[tuple(kind.split("|"))], scalar(default)
-    return (held | None if equals and start is None else held), (start if equals else ...)
+    left, found = dict(held), dict[str, object]()
+    for key, kind in described.items():
+        names = key.split("|")
+        name = next((name for name in names if name in left), names[0])
+        if key != "only":
+            found[names[0]] = _option(kind, name in left, left.pop(name, None), *at, name)
+    if left and described.get("only"):
+        name, allowed = next(iter(left)), sorted(key.partition("|")[0] for key in described if key != "only")
+        words = f"unknown option {name!r}{plugins.suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+        raise _WrongKeyError(words, *at, name)
+    return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
 
 
-def _described(system: str, part: str) -> Mapping[str, Said]:
-    return catalogue()[system].parts[part] if part else catalogue()[system].options
+def _option(described: Said, there: bool, value: Said, *at: str) -> object:
+    if isinstance(described, list):
+        if not isinstance(value if there else [], list):
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
+        return [_option(described[0], True, each, *at, str(number)) for number, each in enumerate(value or ())]
+    if isinstance(described, Mapping):
+        optional = any(isinstance(kind, str) and " = " not in kind for kind in described.values())
+        if optional and value is None:
+            return None
+        if not isinstance(value if there else {}, dict):
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
+        return _read_options(described, value or {}, *at)
+    kind, equals, default = described.partition(" = ")
+    start = scalar(default)
+    if not there and not equals:
+        raise _WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
+    value = value if there else start
+    if value is None and equals and start is None:
+        return None
+    if kind in _NUMBERS:
+        return _number(kind, value, *at)
+    if kind not in _OTHERS:
+        if value not in (allowed := kind.split("|")):
+            words = f"{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}{words}", *at)
+        return value
+    wanted, words = _OTHERS[kind]
+    mixed = kind == "words" and isinstance(value, list) and not all(isinstance(word, str) for word in value)
+    if mixed or not isinstance(value, wanted):
+        raise _WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
+    return value
 
 
-@cache
-def _model_of(system: str, part: str) -> type[BaseModel]:
-    return _model(_described(system, part))
-
-
-def _without_nulls(held: Tree) -> Tree:
-    if isinstance(held, list):
-        return [_without_nulls(each) for each in held]
-    return {key: _without_nulls(value) for key, value in held.items() if value is not None} if isinstance(held, dict) else held
+def _number(kind: str, value: object, *at: str) -> float:
+    """A number, also one that is quoted."""
+    least, most, whole, allowed = _NUMBERS[kind]
+    found = scalar(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+        raise _WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
+    if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        allowed = f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
+    elif least <= found <= most:
+        if not whole:
+            return float(found)
+        if found <= _MOST_WHOLE and found == int(found):
+            return int(found)
+        allowed = f"a whole number up to {_MOST_WHOLE:,} is allowed"
+    raise _WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)

@@ -92,7 +92,7 @@ def test_without_questions_the_most_private_draft_that_choose_recommends(
     assert said in capsys.readouterr().out
     assert cli.main(["check", "mine.yaml", "--probe", "0"]) == 0
     assert said in capsys.readouterr().out
-    assert wanted.train_fraction_for(220) == 0.5, "as many as it says are enough"
+    assert wanted.train_fraction_for(250) == 0.5, "as many as it says are enough"
     monkeypatch.chdir("/")
     path = read.from_file(people.parent / "mine.yaml").scenario.datasets[0].path
     assert path is not None

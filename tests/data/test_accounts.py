@@ -34,7 +34,7 @@ def test_an_own_table_names_owners_and_kinds(tmp_path: Path) -> None:
     assert graph.num_edges == 3
     assert link_owners.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 1], [2, -1], [0, -1]]
     assert "3 owners of edges" in graph.provenance.detail
-    assert "kinds of edges (card: 2, salary: 1, transfer: 1) are dropped" in graph.provenance.detail
+    assert "4 ties are read, of whatever kind (card: 2, salary: 1, transfer: 1)" in graph.provenance.detail
     some = own(tmp_path, owner="payer", kind="kind", kinds=["salary", "transfer"])
     assert some.num_edges == 2
     assert link_owners.owners_of(some, np.array([[1, 2], [2, 3]])).tolist() == [[2], [0]]

@@ -13,8 +13,9 @@ from dp_accounting import pld
 from scipy.stats import binom, norm
 
 import fedgraph
-from fedgraph.pricing.readings import Sums
-from fedgraph.privacy import Gaussian, price
+from fedgraph.errors import PricingError
+from fedgraph.pricing.readings import SEVERAL, Sums, rows_of_sums
+from fedgraph.privacy import Repeated, price
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
@@ -69,9 +70,6 @@ def test_fixed_size_lies_between_the_coins_and_no_amplification(tmp_path: Path) 
         delta = 0.05 * math.exp(gaussian.log_delta(inner, 1.0))
         assert (delta <= 1.001e-5) == (epsilon == one_round)
     assert total(tmp_path, sampling=fixed) <= min(replaced, total(tmp_path))
-    assert Sums(4.0, 1, "fixed", 0.05).event(replaced=False, records=2) == Gaussian(4.0 / 3), (
-        "two of a person: no amplification"
-    )
     few, more = (total(tmp_path, sampling={**fixed, "rate": r}, clients=50, relation="replace") for r in (0.03, 0.04))
     assert few == pytest.approx(more), "a fixed sample is a whole number of clients"
 
@@ -110,6 +108,22 @@ def test_a_fix_buys_what_it_says(tmp_path: Path) -> None:
     assert 0.999 < total(tmp_path, **fix.settings) <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"clipp": 1}, "unknown option 'clipp'; did you mean 'clip'?"), ({"noise_multiplier": 3.0}, "contradict"),
+     ({"sampling": {"kind": "poisson", "rate": 2}}, "lies in [0, 1]"), ({"delta": 1}, "a δ lies in"),
+     ({"mechanism": "gauss"}, "did you mean 'gaussian'"), ({"noise_std": -1}, "≥ 0"), ({"rounds": 1.5}, "whole number"),
+     ({"sampling": {"kind": "none", "rate": 0.1}}, "with kind: none"), ({"noise_std": None}, "missing option 'noise_std'"),
+     ({"clip": None}, "needs 'clip'"), ({"noise_std": "much"}, "a number is allowed"), ({"clip": True}, "a number is allowed")],
+)  # fmt: skip
+def test_bad_values_are_one_line(tmp_path: Path, changes: dict[str, object], words: str) -> None:
+    with pytest.raises(PricingError) as raised:
+        fedgraph.price(write(tmp_path, **changes))
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "described.yaml:" in str(raised.value)
+
+
 @pytest.mark.parametrize(("batch", "others"), [(1, 2), (1, 9), (3, 7)])
 @pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
 def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, others: int, scale: float) -> None:
@@ -124,6 +138,14 @@ def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, othe
     there, gone = (rate * density(own - (batch - 1)) + rest for own in (1.0, 0.0))
     worst = float(np.abs(np.log(there / gone)).max())
     assert price(Sums(scale, 1, "fixed", rate, laplace=True).event(replaced=False), 0.0).epsilon >= worst * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "fixed", "none"])
+def test_whoever_has_more_records_pays_more(sampling: str) -> None:
+    rows = rows_of_sums([[Sums(4.0, 20, sampling, 0.1)]], "example", "anybody", 1e-5)
+    paid = [price(Repeated(row.event, row.rounds), row.delta).epsilon for row in rows if row.relation == "zero-out"]
+    assert len(paid) == 1 + len(SEVERAL)
+    assert paid == sorted(set(paid))
 
 
 def test_parts_on_the_same_data_compose(tmp_path: Path) -> None:
@@ -144,6 +166,8 @@ def test_parts_on_the_same_data_compose(tmp_path: Path) -> None:
     assert priced(steps, once) == pytest.approx(truth, rel=3e-3)
     answers = {"mechanism": "randomised-response", "epsilon": 1.0, "rounds": 2}
     assert truth < priced(steps, once, answers) <= truth + 2.05
+    with pytest.raises(PricingError, match="unknown option 'noise'"):
+        priced({**once, "noise": 1})
 
 
 @pytest.mark.parametrize("records", [2, 5])

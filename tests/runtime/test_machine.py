@@ -15,6 +15,7 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError, RayError
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process
+from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import RuntimeClients
 from fedgraph.runtime.ray import actor, cluster, places
 from fedgraph.runtime.ray.places import PlaceNode
@@ -56,12 +57,34 @@ def test_a_ray_that_does_not_start_is_one_line(
     assert capfd.readouterr().err == "55 cells to run\n"
 
 
+class _Importing(str):
+    """The name of a module. While it is looked at, another thread imports a module, as a run does beside the start of Ray."""
+
+    def startswith(self, *args: object) -> bool:
+        sys.modules[f"late_{len(sys.modules)}"] = sys
+        return False
+
+
+def test_modules_are_imported_while_ray_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(workers: int | None) -> None:
+        raise RuntimeFailure("far enough")
+
+    monkeypatch.setattr(sys, "modules", {**sys.modules, _Importing("one"): sys})
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(cluster, "connect", stops)
+    with pytest.raises(RuntimeFailure, match="far enough"):
+        engines.RayRuntime()
+
+
 @pytest.mark.parametrize(
     ("nodes", "workers", "gpus", "expected"),
     [
         ([(4, 0)], None, None, (4, 0.0)),
+        ([(4, 0), (2, 0)], None, None, (6, 0.0)),
         ([(4, 2)], 4, None, (4, 0.5)),  # two on each GPU: with the server among them the last one would find no whole piece
+        ([(4, 2)], 2, None, (2, 1.0)),
         ([(8, 4)], 2, None, (2, 2.0)),
+        ([(4, 2)], 3, None, (3, 0.5)),
         ([(4, 0), (4, 1)], None, None, (4, 0.25)),  # a head without a GPU holds no worker
         ([(32, 1)], None, None, (4, 0.25)),
         ([(1, 1), (1, 1)], 2, None, (2, 1.0)),
@@ -131,6 +154,18 @@ def test_as_many_places_as_cpus_that_this_process_may_use() -> None:
     found = [subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout for c in (one, code)]
     assert found[0] == "1\n"
     assert 1 <= int(found[1]) <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.ray("own")
+@pytest.mark.slow
+def test_one_cpu_starts_one_worker() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nfrom fedgraph import runtime\n"
+        "with runtime.start('ray') as engine: print(engine.describe()['workers'])"
+    )
+    own = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
+    assert found.stdout == "1\n"
 
 
 def ones(items: range, count: int) -> np.ndarray:

@@ -3,9 +3,9 @@
 What is priced is the code. Every file of it must be what ``ExportedManifest.files`` makes of the manifest's numbers, letter by
 letter, and there must be no other file, because a folder ``fedgraph`` beside the app would be imported in place of the package:
 nobody has proven what another file does. The wheel of fedgraph that a project carries must hold the files that are installed
-here. So the numbers of the manifest are those that run. The sensitivity of each release must be that of the bound in
-``plan.json``, which the clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its
-hash, must say the same relation, viewer and δ, and gives the ε that is claimed.
+here. So the numbers of the manifest are those that run. The sensitivity of each release is that of the bound in ``plan.json``,
+which the clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say
+the same clip, sensitivity, relation, viewer and δ, and gives the ε that is claimed.
 
 Behind masks the noise of ``least_survivors`` − ``colluders`` clients hides one unit; else each message carries the noise of one
 client. Rounding to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian
@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document, Table, Tree, table
+from fedgraph.pricing.documents import Document, Table, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.privacy import (
     Composed,
@@ -65,6 +65,8 @@ class ExportedSum(_Keys):
     """The numbers of one path."""
 
     kind: Literal["gaussian", "answers"]  # ``answers``: randomised by each record
+    bound: str  # what bounds one client's value, by the name of its class
+    clip: float | None  # the norm of one unit's contribution, where the bound has one
     sensitivity: Annotated[float, Field(gt=0)]  # Δ₂ under the relation; of answers their ε
     share: Annotated[float, Field(ge=0)]  # standard deviation of one client's noise, in data units
     steps: Annotated[int, Field(ge=1)]  # the share is so many steps
@@ -170,12 +172,15 @@ def read(document: Document) -> Reading:
         f"{path}: {r.first} to {r.first + r.rounds}" for path, r in said.releases.items() if r.first + r.rounds > said.rounds
     ]:
         raise document.error(f"releases: rounds of {late[0]}, which a client answers; rounds: {said.rounds}", "releases")
-    bounds = _bounds(home / exported_plan(said.framework), protection, said.delta)
-    if bounds.keys() != said.releases.keys():
-        raise document.error(f"releases: {', '.join(said.releases)}; {_PLAN} has {', '.join(bounds)}", "releases")
-    for path, one in said.releases.items():
-        _require_noise(path, one, bounds[path], protection.relation)
-    spent = [(_event(r, honest, document.louder), r.first, r.rounds) for r in said.releases.values()]
+    agreed = _agreed(home / exported_plan(said.framework), honest, protection, said.delta)
+    for path in {**agreed, **said.releases}:
+        one, held = agreed.get(path), said.releases.get(path)
+        other = None if held is None else (held.kind, held.bound, held.sensitivity, held.clip)
+        if one is None or other is None or one[:2] != other[:2] or not _close(one[2:], other[2:]):
+            raise document.error(f"releases: {path}: {one} in {_PLAN}, and {other} here; export it again", "releases")
+    spent = [
+        (_event(path, r, protection.relation, honest, document.louder), r.first, r.rounds) for path, r in said.releases.items()
+    ]
     often = {tuple(sum(a <= r < a + n for r in own) for _, a, n in spent) for own in _asked(document, said)}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
@@ -215,12 +220,12 @@ def _require_files(home: Path, said: ExportedManifest) -> None:
         raise PricingError(f"{home / plan}: is not the plan of this export: {words}; export it again")
 
 
-def _bounds(path: Path, protection: Protection, delta: float) -> dict[str, tuple[str, float | None, float | None]]:
-    """Path → (what bounds a client's value, its clip, and ε where it is answered at random), as the plan says.
+def _agreed(path: Path, honest: int, protection: Protection, delta: float) -> dict[str, tuple[str, str, float, float | None]]:
+    """Path → (kind, bound, sensitivity that its noise was made for, clip), as a plan says.
 
-    ``PricingError`` where it is no plan, or one of another protection or δ.
+    honest: clients whose noise hides one unit. ``PricingError`` where it is no plan, or one of another protection or δ.
     """
-    made: dict[str, tuple[str, float | None, float | None]] = {}
+    made: dict[str, tuple[str, str, float, float | None]] = {}
     try:
         content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -229,13 +234,20 @@ def _bounds(path: Path, protection: Protection, delta: float) -> dict[str, tuple
         found = Relation[relation], Viewer[viewer], table(plan, "fields", "guarantee", "fields")["delta"]
         releases = _within(plan, "schedule", "releases")["tuple"]
         for release in releases if isinstance(releases, list) else ():
-            bound, event = (_within(release, part) for part in ("bound", "event"))
-            name, spent = (str(held["record"]).rpartition(":")[2] for held in (bound, event))
-            held = table(bound, "fields")
-            clip = held.get("clip", held.get("radius"))
-            epsilon = table(event, "fields")["epsilon"] if spent == "PureDP" else None
-            made[str(table(release, "fields")["path"])] = name, _float(clip), _float(epsilon)
-    except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
+            bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
+            name, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
+            multiplier, std, epsilon = event.get("noise_multiplier"), mechanism.get("std"), event.get("epsilon")
+            one: tuple[str, str, float, float | None] = (
+                "answers",
+                name,
+                epsilon if isinstance(epsilon, float) else math.inf,
+                None,
+            )
+            if isinstance(multiplier, float) and isinstance(std, float):
+                held = float(clip) if isinstance(clip, (int, float)) else None
+                one = "gaussian", name, std * math.sqrt(honest) / multiplier, held
+            made[str(table(release, "fields")["path"])] = one
+    except (OSError, ValueError, KeyError, TypeError, zlib.error, ZeroDivisionError) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer, delta):
         words = f"protects {found[0].value} toward {found[1].value} at δ = {found[2]}; {EXPORTED_MANIFEST} says"
@@ -244,15 +256,16 @@ def _bounds(path: Path, protection: Protection, delta: float) -> dict[str, tuple
     return made
 
 
-def _float(value: Tree) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
-
-
 def _within(record: object, *names: str) -> Table:
     """A field of a record in a file of ours, or of one inside: ``{"record": its class, "fields": …}``."""
     for name in names:
         record = table(record, "fields", name)
     return table(record)
+
+
+def _close(one: tuple[float | None, ...], other: tuple[float | None, ...]) -> bool:
+    """Whether numbers are the same, but for what their text rounds."""
+    return all(a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9) for a, b in zip(one, other, strict=True))
 
 
 def _asked(document: Document, said: ExportedManifest) -> list[list[int]]:
@@ -265,32 +278,27 @@ def _asked(document: Document, said: ExportedManifest) -> list[list[int]]:
     return [[r for r in range(said.rounds) if not held or k in held[r]] for k in clients]
 
 
-def _require_noise(path: str, said: ExportedSum, planned: tuple[str, float | None, float | None], relation: Relation) -> None:
-    """``PricingError`` unless the code's noise is made for what the plan lets one unit change."""
-    bound, clip, epsilon = planned
-    if said.kind == "answers" and epsilon is not None:
-        least = epsilon
-    elif said.kind == "answers" or not 0 < said.share < math.inf or said.steps < _LEAST_STEPS:
-        words = f"share = {said.share!r}, steps = {said.steps}; allowed: > 0, at least {_LEAST_STEPS}"
-        raise PricingError(f"planned.py: {path}: {said.kind}, {words}")
-    elif bound == "NeighbourSums":
-        least = neighbour_sums.sensitivity(relation)
-    elif bound == "MeetingCounts":
-        least = private_counts.least_change(said.dimension, relation)
-    elif bound in ("ClippedSum", "Rows", "L2Ball") and clip is not None:
-        least = clip * (2 if relation.replaces else 1)
-    else:
-        raise PricingError(f"{_PLAN}: bound {bound}, clip {clip}: a bound that is known here is needed")
-    if said.sensitivity < least * (1 - 1e-9):
-        raise PricingError(f"planned.py: sensitivity of {path}: {said.sensitivity:g}; its bound in {_PLAN} has {least:g}")
-
-
-def _event(said: ExportedSum, honest: int, louder: float) -> Event:
+def _event(path: str, said: ExportedSum, relation: Relation, honest: int, louder: float) -> Event:
     """What one round of one release costs, with all its noise times ``louder``."""
     if said.kind == "answers":
         return PureDP(said.sensitivity)
-    moved = said.sensitivity + said.share / said.steps * math.sqrt(said.dimension)
-    return Gaussian(said.share * louder * math.sqrt(honest) / moved)
+    if not 0 < said.share < math.inf or said.steps < _LEAST_STEPS:
+        raise PricingError(
+            f"planned.py: {path}: share = {said.share!r}, steps = {said.steps}; allowed: > 0, at least {_LEAST_STEPS}"
+        )
+    if said.bound == "NeighbourSums":
+        least = neighbour_sums.sensitivity(relation)
+    elif said.bound == "MeetingCounts":
+        least = private_counts.least_change(said.dimension, relation)
+    elif said.bound in ("ClippedSum", "Rows", "L2Ball") and said.clip is not None:
+        least = said.clip * (2 if relation.replaces else 1)
+    else:
+        raise PricingError(f"{_PLAN}: bound {said.bound}, clip {said.clip}: a bound that is known here is needed")
+    if said.sensitivity < least * (1 - 1e-9):
+        raise PricingError(f"{_PLAN}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
+    return Gaussian(
+        said.share * louder * math.sqrt(honest) / (said.sensitivity + said.share / said.steps * math.sqrt(said.dimension))
+    )
 
 
 @lru_cache(maxsize=1)

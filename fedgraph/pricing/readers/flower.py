@@ -23,8 +23,11 @@ from fedgraph.pricing.readers.finder import called
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.privacy import Gaussian
 
-_CENTRAL = ("strategy", "noise_multiplier", "clipping_norm", "num_sampled_clients")
-_PLACES = {f"DifferentialPrivacy{side}SideFixedClipping": _CENTRAL for side in ("Server", "Client")}
+_FIXED = ("strategy", "noise_multiplier", "clipping_norm", "num_sampled_clients")
+_ADAPTIVE = ("strategy", "noise_multiplier", "num_sampled_clients", "initial_clipping_norm", "target_clipped_quantile",
+             "clip_norm_lr", "clipped_count_stddev")  # fmt: skip
+_PLACES = {f"DifferentialPrivacy{side}Side{kind}Clipping": names for side in ("Server", "Client")
+           for kind, names in (("Fixed", _FIXED), ("Adaptive", _ADAPTIVE))}  # fmt: skip
 _PLACES["LocalDpMod"] = ("clipping_norm", "sensitivity", "epsilon", "delta")
 _MASKS = ("secaggplus_mod", "secagg_mod")
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
@@ -57,21 +60,8 @@ class _App:
         return [(path, n) for path, n in self.nodes if isinstance(n, ast.Call) and called(n.func) in names]
 
     def once(self, node: ast.expr | None, path: Path | None = None) -> ast.expr | None:
-        """What a name stands for: its one value, or that of the last of plain lines of one body before it; else None."""
-        if not isinstance(node, ast.Name):
-            return node
-        nodes = list(ast.walk(self.trees[path or self.path]))
-        stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)]
-        named = [n for n in nodes if isinstance(n, (ast.arg, ast.alias, ast.FunctionDef, ast.ClassDef))]
-        given = [*stored, *(n for n in named if node.id in (vars(n).get("arg"), vars(n).get("name"), vars(n).get("asname")))]
-        for body in (n.body for n in nodes if isinstance(n, (ast.Module, ast.FunctionDef))):
-            lines = [n for n in body if isinstance(n, (ast.Assign, ast.AnnAssign)) and _target(n) in given]
-            if lines and len(lines) == len(given):
-                here = next((n for n in body if node in ast.walk(n)), None)
-                later = here is None or any(isinstance(n, _FUNCTIONS) and node in ast.walk(n) for n in ast.walk(here))
-                before = [n.value for n in lines if here is not None and not later and n.lineno < here.lineno]
-                return lines[0].value if len(lines) == 1 else before[-1] if before else None
-        return None
+        """What a name stands for where it is read; other expressions stand for themselves."""
+        return _value(self.trees[path or self.path], node) if isinstance(node, ast.Name) else node
 
     def number(self, path: Path, node: ast.expr | None, name: str) -> float | None:
         """The number that stands there; where it is no declaration, what the user says, or a question."""
@@ -158,9 +148,9 @@ def read(document: Document) -> Reading:
 
 
 def _app(document: Document) -> _App:
-    flwr, roots = table(document.data, "tool", "flwr"), set()
-    said = table(flwr, "app")
-    components = table(said, "components")
+    flwr = table(document.data, "tool", "flwr") or table(document.data, "flower")  # the section of Flower 1.8
+    said = table(flwr, "app") if "components" in table(flwr, "app") else flwr
+    components, roots = table(said, "components"), set()
     at = ("tool", "flwr", "app", "components")
     for role in ("serverapp", "clientapp"):
         if not isinstance(reference := components.get(role), str):
@@ -184,9 +174,11 @@ def _app(document: Document) -> _App:
             if isinstance(node, ast.Name) and node.id in held:
                 node.id = held[node.id]
     federations = table(flwr, "federations")
-    chosen = federations["default"] if "default" in federations else next(iter(federations)) if len(federations) == 1 else ""
-    size = _flat(table(federations, str(chosen))).get("options.num-supernodes")
-    clients = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+    sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
+    found = (
+        sizes.get(str(federations["default"])) if "default" in federations else sizes.popitem()[1] if len(sizes) == 1 else None
+    )
+    clients = found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
     return _App(document, trees, _flat(table(said, "config")), clients)
 
 
@@ -246,12 +238,14 @@ def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
 
 def _doubts_of_strategy(app: _App) -> Iterator[str]:
     """Why a strategy may not be the one that is started, its clients may not clip, or what it wraps may keep a state."""
-    started = [(p, n.func) for p, n in app.calls("start") if n.args or n.keywords]
-    shown = [app.once(n.value, path) if isinstance(n, ast.Attribute) else None for path, n in started] == [app.call]
-    if not shown or app.calls("ServerAppComponents", "LegacyContext"):
+    started = [(p, n.func.value) for p, n in app.calls("start") if isinstance(n.func, ast.Attribute) and (n.args or n.keywords)]
+    given = [(p, n) for p, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
+    started += [(p, k.value) for p, n in given for k in n.keywords if k.arg == "strategy"]
+    if [app.once(node, path) for path, node in started] != [app.call]:
         yield "no file shows it as the one strategy that is started"
-    if "ClientSide" in app.name and called((_first_mod(app) or (None, ast.Name("")))[1]) != "fixedclipping_mod":
-        yield "no list of mods of training shows fixedclipping_mod alone, without which no update is clipped"
+    wanted = "adaptiveclipping_mod" if _PLACES[app.name] is _ADAPTIVE else "fixedclipping_mod"
+    if "ClientSide" in app.name and called((_first_mod(app) or (None, ast.Name("")))[1]) != wanted:
+        yield f"no list of mods of training shows {wanted} alone, without which no update is clipped"
     if _inner(app) is None:
         said = app.arguments.get("strategy")
         yield f"it wraps {ast.unparse(said) if said is not None else 'nothing'}, which is not known to be FedAvg's mean alone"
@@ -284,22 +278,36 @@ def _local(app: _App) -> Reading:
 
 
 def _central(app: _App) -> Reading:
-    multiplier, sampled = app.need("noise_multiplier", -1e-300), app.need("num_sampled_clients", 0.5)
-    app.need("clipping_norm", 0.0)
+    document, adaptive = app.document, _PLACES[app.name] is _ADAPTIVE
+    multiplier, sampled, count = app.need("noise_multiplier", -1e-300), app.need("num_sampled_clients", 0.5), 0.0
+    if adaptive:
+        stated = app.number(app.path, app.arguments.get("clipped_count_stddev"), "clipped_count_stddev")
+        count = sampled / 20 if stated is None else stated
+        if multiplier >= 2 * count:
+            message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * count:g}: Flower refuses to run"
+            raise document.error(message, line=app.call.lineno, path=app.path)
+    else:
+        app.need("clipping_norm", 0.0)
     rate, ratio = _participation(app, sampled)
-    delta = app.document.ask("delta")
-    rate, rounds = app.document.ask("share of clients in a round", rate), _rounds(app)
-    scaled = multiplier * app.document.louder
-    why = f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}"
-    sums, rows = Sums(scaled / ratio, rounds, "fixed", rate, units=app.clients), []
-    for relation in ("zero-out", "replace"):
-        rows.append(Row("client", relation, WITH_MODELS, sums.event(relation == "replace"), rounds, delta, why))
+    delta = document.ask("delta")
+    rate, rounds = document.ask("share of clients in a round", rate), _rounds(app)
+    scaled, spread, rows = multiplier * document.louder, count * document.louder, []
+    for relation, times in (("zero-out", 1), ("replace", 2)):
+        effective = scaled / ratio
+        why = f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}"
+        if adaptive:  # the update, moved by its clips, and the count of clipped updates, moved by one
+            moved = ratio * times / (scaled**-2 - (2 * spread) ** -2) ** -0.5 if scaled else math.inf
+            effective = times / math.hypot(moved, 1 / spread)
+            why += f", and the count of clipped updates with std {spread:g}"
+        event = Sums(effective, rounds, "fixed", rate, units=app.clients).event(times == 2)
+        rows.append(Row("client", relation, WITH_MODELS, event, rounds, delta, why))
     told = "clips are noised at the server only" if "ClientSide" in app.name else "clipping and noise happen at the server"
     rows.append(readings.in_clear("client", TO_SERVER, f"{told}: it receives updates in clear", delta=delta, rounds=rounds))
+    settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": spread} if adaptive else {})
     claim = readings.without_claim(f"{app.name} with noise multiplier {multiplier:g}; Flower computes no ε from its settings")
     unprotected = ("metrics and numbers of examples, which weigh the mean",)
-    order = tuple(app.document.words[key] for key in ("averaged", "drawn"))
-    return Reading(tuple(rows), claim, unprotected, (), order, {"noise_multiplier": scaled}, people=app.clients)
+    order = tuple(document.words[key] for key in ("averaged", "drawn"))
+    return Reading(tuple(rows), claim, unprotected, (), order, settings, people=app.clients)
 
 
 def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
@@ -308,12 +316,13 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
     inner = _inner(app)
     changed = any(isinstance(n, ast.FunctionDef) and n.name.startswith("configure_") for _, n in app.nodes)
     options = {str(k.arg): k.value for k in inner.keywords} if inner is not None and not inner.args else {"None": None}
-    older = {"None", "fraction_fit", "min_fit_clients"} & set(options)
-    if app.clients is not None and not changed and not older:
-        declared = {name: app.declared(app.path, value) for name, value in options.items()}
-        share, least = declared.get("fraction_train", 1.0), declared.get("min_train_nodes", 2.0)
-        if share is not None and least is not None:
-            drawn = max(math.floor(app.clients * share), least)
+    if app.clients is not None and not changed and "None" not in options:
+        old = "fraction_fit" in options or "min_fit_clients" in options
+        share, few = ("fraction_fit", "min_fit_clients") if old else ("fraction_train", "min_train_nodes")
+        fraction = app.declared(app.path, options[share]) if share in options else 1.0
+        least = app.declared(app.path, options[few]) if few in options else 2.0
+        if fraction is not None and least is not None:
+            drawn = max(math.floor(app.clients * fraction), least)
             rate, real = min(1.0, drawn / app.clients), min(drawn, app.clients)
     even = sampled / (real or sampled)
     question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
@@ -323,19 +332,21 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
 
 
 def _rounds(app: _App) -> int:
-    """The rounds of the one start; asked where no number of it says them."""
-    starts = [(p, n) for p, n in app.calls("start") if n.args or n.keywords]
-    by_hand, said = app.calls("send_and_receive", "push_messages", "ServerConfig"), None
+    """The rounds of the one start; asked where they are not declared."""
+    starts = [(p, n) for p, n in app.calls("start", "ServerConfig") if called(n.func) != "start" or (n.args or n.keywords)]
+    starts = [(p, n) for p, n in starts if isinstance(n.func, ast.Attribute) or called(n.func) == "ServerConfig"]
+    said: list[float | None] = []
+    for path, n in starts:
+        place, default = (2, 3.0) if called(n.func) == "start" else (0, 1.0)
+        held = {None if isinstance(a, ast.Starred) else at: a for at, a in enumerate(n.args)} | {
+            k.arg: k.value for k in n.keywords
+        }
+        given = held.get("num_rounds", held.get(place))
+        said.append(None if None in held else default if given is None else app.number(path, given, "rounds"))
+    by_hand = app.calls("send_and_receive", "push_messages")
+    more = f" {app.place(*by_hand[0])} sends messages by hand: count them, too." if by_hand else ""
     looped = any(isinstance(n, (ast.For, ast.While)) and any(s in ast.walk(n) for _, s in starts) for _, n in app.nodes)
-    if len(starts) == 1 and not by_hand and not looped:
-        [(path, start)] = starts
-        options = {k.arg: k.value for k in start.keywords}
-        if "num_rounds" in options:
-            said = app.number(path, options["num_rounds"], "rounds")
-        elif None not in options and not start.args:
-            said = 3.0
-    more = f" {app.place(*by_hand[0])} calls {called(by_hand[0][1].func)}: count those, too." if by_hand else ""
-    return int(app.document.ask("rounds", said, more=more))
+    return int(app.document.ask("rounds", said[0] if len(said) == 1 and not by_hand and not looped else None, more=more))
 
 
 def _in_clear(app: _App, reason: str) -> Reading:
@@ -346,8 +357,28 @@ def _decorator(node: ast.expr) -> str:
     return called(node.func if isinstance(node, ast.Call) else node)
 
 
-def _target(node: ast.Assign | ast.AnnAssign) -> ast.expr | None:
-    return node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if len(node.targets) == 1 else None
+def _value(tree: ast.Module, name: ast.Name) -> ast.expr | None:
+    """What a name stands for where it is read: its one value, or the last of plain lines of the same function before it."""
+    inside = [f for f in ast.walk(tree) if isinstance(f, _FUNCTIONS) and name in ast.walk(f)]
+    scope = next((f for f in reversed(inside) if _values(f, name.id)), tree)
+    values = _values(scope, name.id)
+    if len(values) == 1 or isinstance(scope, ast.Lambda) or (inside[-1] if inside else tree) is not scope:
+        return values[0] if len(values) == 1 else None
+    lines = [n for n in scope.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value in values]
+    here = next((at for at, n in enumerate(scope.body) if name in ast.walk(n)), 0)
+    before = [n.value for n in scope.body[:here] if n in lines]
+    return before[-1] if before and len(lines) == len(values) else None
+
+
+def _values(tree: ast.AST, name: str) -> list[ast.expr | None]:
+    """What is assigned to a name anywhere in a tree; None for each place that is no plain assignment."""
+    nodes = list(ast.walk(tree))
+    made = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and n.value is not None]
+    targets = [(n.value, t) for n in made for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    plain = [value for value, target in targets if isinstance(target, ast.Name) and target.id == name]
+    stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
+    other = [n for n in nodes if (isinstance(n, ast.arg) and n.arg == name) or (isinstance(n, ast.Global) and name in n.names)]
+    return [*plain, *[None] * (len(stored) + len(other) - len(plain))]
 
 
 def _flat(held: Tree, at: str = "") -> Table:

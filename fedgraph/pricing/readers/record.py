@@ -23,6 +23,7 @@ from fedgraph.pricing.recorder import MOST_ROWS, Record
 from fedgraph.privacy import PureDP
 
 _Part = tuple[int, int]  # the process, and its number of a data set
+_MOST_CELLS = 64  # combinations of parts of several data sets that are priced one by one
 _MOST_NOISES = 20  # noises of one cell that are composed one by one; of more, each counts as the least of its group
 _LARGEST = 1e60  # numbers that are priced, and one over it
 _PERSON = "examples of one person"
@@ -202,8 +203,9 @@ def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...
         f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?",
     )
     used = [cell for base in cells for cell in base]
-    if not apart and len(cells) > 1:  # somebody may be in every part
-        used = [list(itertools.chain(*used))]
+    if not apart and len(cells) > 1:
+        few = math.prod(map(len, cells)) <= _MOST_CELLS
+        used = [list(itertools.chain(*each)) for each in (itertools.product(*cells) if few else [used])]
     kinds = [[part for index in dict.fromkeys(cell) for part in held.get(index, ())] for cell in used]
     priced = list(dict.fromkeys(_folded(kind) for kind in kinds if kind))
     graph = next((seen.data[index].graph for index in held if seen.data[index].graph), "")
@@ -217,12 +219,13 @@ def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...
 
 
 def _folded(kind: Sequence[Sums]) -> tuple[Sums, ...]:
-    """Sums of the same kind, counted together; of a long schedule of noises each counts as the next one of a grid below it."""
-    noises = {s.multiplier for s in kind if s.sampling != "none" and 0 < s.multiplier < math.inf}
+    """Sums of the same kind, counted together; of a long schedule of noises, those of a group as its least."""
+    noises = sorted({s.multiplier for s in kind if s.sampling != "none" and 0 < s.multiplier < math.inf})
     if len(noises) > _MOST_NOISES:
-        least, step = min(noises), math.log(max(noises) / min(noises)) / _MOST_NOISES
-        grid = {noise: least * math.exp(int(math.log(noise / least) / step) * step) for noise in noises}
-        kind = [replace(s, multiplier=min(grid.get(s.multiplier, math.inf), s.multiplier)) for s in kind]
+        width = math.log(noises[-1] / noises[0]) / _MOST_NOISES
+        group = {noise: int(math.log(noise / noises[0]) / width) for noise in noises}
+        least = {group[noise]: noise for noise in reversed(noises)}
+        kind = [replace(s, multiplier=least[group[s.multiplier]]) if s.multiplier in group else s for s in kind]
     counts = Counter[Sums]()
     for s in kind:
         counts[replace(s, count=1)] += s.count
