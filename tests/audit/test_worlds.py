@@ -50,8 +50,8 @@ PRIVATE_EMBEDDERS = {  # under its defaults nothing of local_dp is private
 
 @pytest.fixture(scope="module")
 def small(library: Graph) -> Graph:
-    """The first hundred nodes of the graph that ships with fedgraph."""
-    return library.induced(np.arange(100))
+    """The first sixty nodes of the graph that ships with fedgraph."""
+    return library.induced(np.arange(60))
 
 
 @pytest.fixture(scope="module")
