@@ -102,7 +102,8 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
         The files.
 
     Raises:
-        DataError: A file is already there with another content, or cannot be written.
+        DataError: A file is already there with another content.
+        OSError: A file cannot be written.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
@@ -112,12 +113,9 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for file, content in files.items():
-            store.write_atomically(file, content.encode())
-    except OSError as error:
-        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
+    out.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        store.write_atomically(file, content.encode())
     return list(files)
 
 
