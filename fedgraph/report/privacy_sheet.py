@@ -87,7 +87,8 @@ def make_model_sheet(
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
     """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``: the files.
 
-    Nothing is left half-written; ``DataError`` where a file is there with another content, unless with ``force``.
+    Nothing is left half-written. ``DataError`` where a file is there with another content, unless with ``force``; ``OSError``
+    where one cannot be written.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
@@ -96,12 +97,9 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for file, content in files.items():
-            store.write_atomically(file, content.encode())
-    except OSError as error:
-        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
+    out.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        store.write_atomically(file, content.encode())
     return list(files)
 
 

@@ -45,6 +45,7 @@ FAULTS = [
     ("hidden: 8", "clip: .inf", [":13: ", "infinite"]),
     ("hidden: 8", "learning_rate: .nan", [":13: ", "learning_rate"]),
     ("hidden: 8", "epsilons: []", [":11: ", "epsilons of this row"]),
+    ("hidden: 8", "trust: []", [":11: ", "trust of this row"]),
     ("hidden: 8", "trust: [curater]", [":11: ", "trust of this row"]),
     ("delta: 1e-3", "attack: {epsilons: [3]}", [":6: ", "attack.epsilons", "no row runs"]),
     ("seeds: 2", "seeds: 1:30", [":2: ", "base 60"]),
