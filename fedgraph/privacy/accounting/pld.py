@@ -240,7 +240,7 @@ def _gaussian(mu: float, tail: float) -> LossCurve:
     def deltas(e: ArrayField) -> ArrayField:
         """``loss.get_delta_for_epsilon``, bit for bit; that one finds x for each e by itself, which takes twice as long."""
         x = -0.5 - e * (1 / mu) ** 2
-        return np.clip(loss.mu_upper_cdf(x) - np.exp(e + loss.mu_lower_log_cdf(x)), 0, 1)
+        return np.asarray(np.clip(loss.mu_upper_cdf(x) - np.exp(e + loss.mu_lower_log_cdf(x)), 0, 1))
 
     return LossCurve(deltas, low, high, mu)
 
