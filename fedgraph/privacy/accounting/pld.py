@@ -236,7 +236,13 @@ def _gaussian(mu: float, tail: float) -> LossCurve:
 
     loss, reach = library.GaussianPrivacyLoss(1 / mu), -float(ndtri(tail))
     low, high = mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach
-    return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), low, high, mu)
+
+    def deltas(e: ArrayField) -> ArrayField:
+        """``loss.get_delta_for_epsilon``, bit for bit; that one finds x for each e by itself, which takes twice as long."""
+        x = -0.5 - e * (1 / mu) ** 2
+        return np.asarray(np.clip(loss.mu_upper_cdf(x) - np.exp(e + loss.mu_lower_log_cdf(x)), 0, 1))
+
+    return LossCurve(deltas, low, high, mu)
 
 
 def _alternative(event: events.Event, tail: float) -> LossCurve:
