@@ -173,7 +173,8 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
     except (DataError, ScenarioError) as error:
         if not (closed := [one for one in found.aside if one.endswith("/") and one not in beside]):
             raise
-        raise type(error)(f"{error} (not looked into: {', '.join(closed[:8])})") from error
+        kind = DataError if isinstance(error, DataError) else ScenarioError
+        raise kind(f"{error} (not looked into: {', '.join(closed[:8])})") from error
 
 
 def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:

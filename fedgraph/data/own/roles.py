@@ -551,6 +551,9 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str]) -> tuple[Table, 
         raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
+    cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
+    records = [f"{name!r} of {title}" for name, title, own in cells if any(one.startswith("{'") for one in own)]
+    seen += f"; lists of records, of which pairs would be ties: {', '.join(records[:_MOST_TOLD])}" if records else ""
     unread = [f"{name} ({why})" for name, why in aside.items() if why != "no data" and not name.endswith("/")]
     seen += f"; not read: {', '.join(unread[:_MOST_TOLD])}" if unread else ""
     first = Path(tables[0].where if tables else "")

@@ -161,14 +161,17 @@ def test_records_of_anything_else_are_refused_in_words(tmp_path: Path) -> None:
     lines = [{"number": a, "author": f"p{a}", "asked": [{"who": {"name": f"p{b}"}}]} for a, b in PAIRS]
     (tmp_path / "pulls.json").write_text(json.dumps(lines))
     written(tmp_path / "users.csv", "login,place", [[f"p{a}", field] for a, field in enumerate(FIELDS)])
+    with pytest.raises(DataError, match=r"lists of records, of which pairs would be ties: 'asked' of pulls.json"):
+        read(tmp_path)
     with pytest.raises(DataError, match=r"'asked' .*lists? of records.* a table author,asked") as why:
         read(tmp_path, ends=["author", "asked"])
     assert "{" not in str(why.value)
 
 
 def slack(folder: Path) -> Path:
-    for name in ("users", "channels"):
-        (folder / f"{name}.json").write_text(json.dumps([{"id": f"{name}1"}, {"id": f"{name}2"}]))
+    for name, count in (("users", 6), ("channels", 2)):
+        listed = [{"id": f"{name}{k}", "team": "ab"[k % 2]} for k in range(count)]
+        (folder / f"{name}.json").write_text(json.dumps(listed))
     for channel in ("general", "sales"):
         (folder / channel).mkdir()
         for day in ("2023-11-14", "2023-11-15"):
@@ -185,6 +188,8 @@ def test_an_exported_chat_is_named_as_one_and_once(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="name no ties; allowed: who answers whom as a table source,target") as why:
             read(path)
         assert "\n" not in str(why.value)
+    written(folder / "mentions.csv", "from,to", [["users0", "users1"]])  # as the words say
+    assert ties_of(folder, "team") == {frozenset(("users0", "users1"))}
 
 
 def test_columns_that_are_the_same_for_all_are_left_out(tmp_path: Path) -> None:
@@ -215,3 +220,12 @@ def test_labels_that_may_be_no_answer_are_pointed_out(tmp_path: Path, word: str)
     written(tmp_path / "people.csv", "id,result", people)
     written(tmp_path / "ties.csv", "source,target", [[str(PEOPLE[a]), str(PEOPLE[b])] for a, b in PAIRS])
     assert f"the label '{word}' of 20 people counts as a class" in read(tmp_path, label="result").says
+
+
+def test_wrong_lines_are_told_beside_folders_that_are_not_looked_into(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "kept.csv").write_text("id\n")
+    written(tmp_path / "people.csv", "id,field", [[str(one), field] for one, field in zip(PEOPLE, FIELDS, strict=True)])
+    written(tmp_path / "ties.csv", "source,target", [[str(PEOPLE[0]), str(PEOPLE[1])], [str(PEOPLE[0]), "7"]])
+    with pytest.raises(DataError, match=r"ties.csv:3: unknown node '7'; .*not looked into: old/"):
+        read(tmp_path)
