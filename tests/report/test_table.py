@@ -107,6 +107,8 @@ def test_a_row_of_the_table_is_the_row_of_the_report() -> None:
     assert len(rows) == 3
     assert (rows["m, curator, ε=1"].epsilon_published, rows["m, curator, ε=1"].tested) == (2.0, 60)
     assert grouped.loc["m, curator, ε=1", "tested"] == 60
+    lost = table.group(table.tabulate([ENTRY, replace(ENTRY, seed=1, metrics={})], {}))
+    assert lost["mean"].isna().item(), "a seed without a value is no mean of the others"
 
 
 CELL = Cell("t", "d", "label_hop", "default", world_of_trust(Trust.SUMS), 4.0, "provable", 0)
