@@ -130,7 +130,9 @@ def test_a_gaussian_curve_is_the_librarys_bit_for_bit():
     for mu in np.geomspace(1e-5, 200, 25):
         curve = pld.curves(Gaussian(1 / mu), 1e-12)[0]
         at = np.linspace(curve.low - 1, curve.high + 1, 101)
-        assert (curve.deltas(at) == library.GaussianPrivacyLoss(1 / (1 / (1 / mu))).get_delta_for_epsilon(at)).all()
+        assert (
+            curve.deltas(at) == privacy_loss_mechanism.GaussianPrivacyLoss(1 / (1 / (1 / mu))).get_delta_for_epsilon(at)
+        ).all()
 
 
 def test_bounded_range_envelope_covers_every_two_point_pair():
