@@ -78,7 +78,7 @@ def test_a_coin_decides_one_graph_or_one_node_wherever_it_is_held_and_nothing_el
     assert decided == [place for place, s in enumerate(partition.subgraphs) if node in s.nodes]
 
 
-@pytest.mark.parametrize("model", [{"training": "dp_fedavg", "updates": "each"}, LABELS], ids=["updates", "labels"])
+@pytest.mark.parametrize("model", [{"training": "dp_fedavg", "updates": "each"}, {"training": "dp_sgd"}, LABELS])
 def test_broken_noise_is_caught_and_sound_noise_is_not_accused(
     where: CellContext, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]
 ) -> None:
