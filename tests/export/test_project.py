@@ -149,14 +149,13 @@ def halved(said: dict[str, Any], *keys: str) -> None:
 # What a whole project says otherwise, its code too: row, the change, why it is refused.
 OTHERWISE: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
     "half of the noise": (SUMS, lambda m: halved(m, "share"), ""),
-    "fewer must answer": (SUMS, lambda m: m.update(least_survivors=2), ""),
+    "fewer must answer": (SUMS, lambda m: m.update(least_survivors=2), "in plan.json, and"),
     "nobody is honest": (SUMS, lambda m: m.update(colluders=3), "nobody is honest"),
     "messages seen": (SUMS, lambda m: m.update(masked=False), "masked is False"),
     "coarse steps": (SUMS, lambda m: m["releases"]["model"].update(steps=9), "allowed: > 0, at least"),
-    "no noise, as answers": (SUMS, lambda m: m["releases"]["model"].update(kind="answers"), "answers, share = "),
+    "no noise, as answers": (SUMS, lambda m: m["releases"]["model"].update(kind="answers"), "in plan.json, and"),
     "nothing is released": (SUMS, lambda m: m["releases"].clear(), "nothing is released"),
-    "a smaller clip": (SUMS, lambda m: halved(m, "sensitivity"), r"its bound in plan.json has 0\.5"),
-    "another path": (SUMS, lambda m: m["releases"].update(other=m["releases"].pop("model")), "plan.json has model"),
+    "a smaller clip": (SUMS, lambda m: halved(m, "sensitivity", "clip"), "in plan.json, and"),
     "another δ": (SUMS, lambda m: m.update(delta=0.1), "plan.json"),
     "another plan": (SUMS, lambda m: m.update(plan_sha256="0" * 64), "plan_sha256"),
     "fewer rounds than a client answers": (SUMS, lambda m: m.update(rounds=1), "releases: rounds of model"),

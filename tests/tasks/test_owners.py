@@ -113,6 +113,15 @@ def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
     assert found["alone"].epsilon_provable == math.inf
 
 
+def test_one_client_that_breaks_a_promise_makes_the_cell_infinite(library: Graph) -> None:
+    method = {"method": "gap_node", "projection": 16, "steps": 4, "cap": "promised", "degree": 6}
+    found = outcomes(library, methods=[method], participations=["alone"])["alone"]
+    paid = [prices(found, "alone")[f"client {number}"] for number in (1, 2, 3, 4)]
+    assert [price == math.inf for price in paid] == [False, True, False, False], "and it is not the one that trained last"
+    assert found.epsilon_provable == math.inf
+    assert "2 of 240 nodes" in str(found.facts.broken_promise)
+
+
 @pytest.mark.parametrize(
     ("protocol", "row"),
     [

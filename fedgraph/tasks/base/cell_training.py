@@ -272,10 +272,16 @@ def train_clients_alone(
         lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
         each.append(done)
         context.progress("clients alone", client + 1, len(names))
-    settled = privacy.settle.of_releases(done.guarantee, lines)
+    found: dict[tuple[privacy.Assumption, float], privacy.Promise] = {}
+    for promise in (promise for one in each for promise in one.guarantee.promises):  # each client's data may break it
+        seen = found.get(key := (promise.assumption, promise.stated), replace(promise, breaking=0, units=0))
+        most, breaking = max(seen.found, promise.found), seen.breaking + promise.breaking
+        found[key] = replace(promise, found=most, breaking=breaking, units=seen.units + promise.units)
+    guarantee = replace(done.guarantee, promises=tuple(found.values()))
+    settled = privacy.settle.of_releases(guarantee, lines)
     prices = [settled.epsilon if owners else one.settled.epsilon for one in each]
-    settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
-    return each, replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines))), prices
+    outcome = replace(done.outcome, releases=tuple(lines))
+    return each, replace(done, guarantee=guarantee, settled=settled, outcome=outcome), prices
 
 
 def train(
