@@ -1,4 +1,4 @@
-"""The federated loop: clients, server, clients, server."""
+"""The federated loop: clients, server, clients, server. What a client computes passes its desk in ``client.run_blocks``."""
 
 import dataclasses
 import itertools
@@ -105,7 +105,7 @@ def run(
         plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))
     held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.num_clients)))
 
-    def on_the_way(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
+    def advance(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
         path = tuple(str(part) for part in job.stream)
         found: _Advanced = runtime.federate(_advance_rounds, held, job, before, rounds, keep, path=path, on_round=on_round)
         return found
@@ -118,11 +118,11 @@ def run(
         if key not in prefixes.known:
             # not the plan's own fingerprint: the first cell runs these rounds for all
             job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)
-            prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
+            prefixes.known[key] = advance(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
     name = ledger.account_name(stream)
     job = ClientJob(name, root, stream, plan, plan.fingerprint, answered, starts)
-    last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
+    last = advance(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     before = () if first is None else first.receipts
     shared = [dataclasses.replace(line, cell=name) for receipt in before for line in receipt.releases]
     receipts = (*before, *last.receipts)

@@ -2,8 +2,8 @@
 
 ``start`` encodes all nodes from public features and labels: H⁰. In round k = 1 … K clients sum Hᵏ⁻¹ over neighbours and release
 the noisy sums (``methods.base.noisy_hops``, which also says who sees what); the server scales their rows to unit length, Hᵏ,
-and broadcasts them. After round K it trains the classifier on [own, H¹ … Hᴷ]. ``own`` is the encoder's row of the node itself:
-H⁰, but with ``encoder: classes`` a labelled node's row is that of a network that did not train on its label
+and broadcasts them for the next hop. After round K it trains the classifier on [own, H¹ … Hᴷ]. ``own`` is the encoder's row of
+the node itself: H⁰, but with ``encoder: classes`` a labelled node's row is that of a network that did not train on its label
 (``learning.public_training``).
 
 * Transductive: the classifier reads the kept hops; inference reads no edge.
@@ -54,7 +54,7 @@ class Params(noisy_hops.NoisyHopSettings):
 
     @property
     def chooses(self) -> bool:
-        """Whether the number of hops is chosen on held-out labels: not if own rows saw their labels, which would always win."""
+        """Whether the number of hops is chosen on held-out labels: not if own rows saw their labels: hop 0 would always win."""
         return self.depth == "chosen" and not self.in_sample
 
     @property
@@ -84,7 +84,7 @@ class _Memory:
 
     @property
     def sent(self) -> list[np.ndarray]:
-        """H⁰ and the hops so far: the rows that were broadcast, and the latest ones."""
+        """H⁰ and the hops so far; Hᴷ is broadcast to nobody."""
         return [self.encoded.message, *map(learning.scale_to_unit_length, self.sums)]
 
 
@@ -92,9 +92,9 @@ Planned: TypeAlias = base.Plan[Params, noisy_hops.Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, priced."""
-    unread = params.hops and params.depth == "chosen" and params.in_sample
-    return noisy_hops.plan_for("gap_edge", params, facts, budget, (_ALL_HOPS,) if unread else ())
+    """Every hop, with its noise."""
+    choice_refused = params.hops and params.depth == "chosen" and params.in_sample
+    return noisy_hops.plan_for("gap_edge", params, facts, budget, (_ALL_HOPS,) if choice_refused else ())
 
 
 def _encoder(params: Params) -> public.PublicTrainingEncoder:
@@ -115,7 +115,7 @@ def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> 
 
 def _after_hop(plan: Planned, memory: _Memory) -> base.State[_Memory]:
     p, sent = plan.params, memory.sent
-    if len(sent) <= p.hops:
+    if len(sent) <= p.hops:  # a hop is still to come
         return base.State({"rows": sent[-1]}, memory)
     inputs, labels, classes = [memory.encoded.own, *sent[1:]], plan.made.attributes.labels, plan.facts.num_classes
     rng, widths = np.random.default_rng(memory.seed), (*((p.classifier,) if p.classifier else ()), classes)

@@ -3,17 +3,18 @@
     scenario     what to run, checked                                      ``scenario.read``
     graph        the data, all read in one place                           ``data.load``
     federation   who holds what, who sees what, what is public             ``federation.Federation``, made by the cell's task
-    plan         every release and its noise, from public facts alone      ``methods.<name>.plan``, of all rows before any cell
+    plan         every release and its noise, from public facts alone      ``methods.<name>.plan``; of each row before any cell
     rounds       clients compute on their own subgraphs                    ``federation.rounds``, on the engine of ``runtime``
-    release      a client's value is bounded, gets noise, and is recorded  ``privacy.Desk``; nothing else leaves a client
+    release      a value is checked against its bound, noised, recorded    ``privacy.Desk``; nothing else leaves a client
     server       merges what clients released, or compares graphs by it    ``methods.<name>.server``, ``comparison``
     settle       prices the releases: ε                                    ``privacy.settle``
-    result       one record for each cell, which the report reads          ``cells.Result``, ``report``
+    answer       predictions, or clusters, are scored                      ``tasks.<name>``
+    result       one record for each cell, which the report reads          ``cells.Result``, ``report`` (``outside/``: for others)
 
 A *cell* is one method in one world (who trains together, and whom they trust) at one budget with one seed. A task lists its
 cells, plans them and runs them. All cells of one task on one data set are a *stage*; the cells that differ only in their seed
-are a *row*. Steps *rounds* to *settle* happen inside a cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, which
-trains and prices by ``tasks.base.cell_training``.
+are a *row*. Steps *rounds* to *answer* happen inside a cell: ``schedule.compute_cells`` (where cells run, under Ray, too) calls
+``tasks.<name>.run``, which trains and prices by ``tasks.base.cell_training``.
 
 ``run`` reads the data while the engine starts. ``_compute`` then plans every row, charges the budget, computes the cells that
 the folder does not have yet, and writes the report.
@@ -105,8 +106,8 @@ def _compute(
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe_graph(graph))
-    here = starting.ready() if where.engine == "serial" else runtime.start("serial")  # plans need no Ray
-    stages = tuple(stages_of(ready, graphs, here, console, store.CellPairStore(out)))
+    in_process = starting.ready() if where.engine == "serial" else runtime.start("serial")  # plans need no Ray
+    stages = tuple(stages_of(ready, graphs, in_process, console, store.CellPairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
@@ -126,7 +127,7 @@ def _compute(
             if charged is not None and not done.failed:
                 charged.note(done)
             kept.save(done)
-            if (left := left - 1) == 1:  # a core is idle
+            if (left := left - 1) == 1:  # while the last cell runs
                 threading.Thread(target=reporting.load_libraries, daemon=True).start()
             if done.failed:
                 console.say(f"FAILED {done.name}: {done.failed}")
@@ -282,7 +283,7 @@ def stages_of(
     Args:
         ready: The scenario.
         graphs: Its data sets, in their order.
-        engine: The engine of the rounds.
+        engine: Runs what planning needs in this process; under Ray cells have engines of their own.
         console: Shows the progress of a cell.
         pairs: Store of solved Gromov-Wasserstein pairs; None: they are not kept.
 
@@ -309,7 +310,7 @@ def stages_of(
 def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
     """Reads one data set.
 
-    The places are ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache; then it is downloaded.
+    One folder is looked in: that of ``--data-root``, else the scenario's root, else ``FEDGRAPH_DATA``; then the cache, then the network.
 
     Args:
         settings: The data set's entry in the scenario.

@@ -1,7 +1,8 @@
 """What methods of noisy hops at edge level share: K noisy sums over neighbours, each released once.
 
-In each round the server broadcasts the rows of all nodes (public, or computed from what was released). A client adds up the
-rows of its nodes' neighbours and sends the sums with noise. A method says how rows are made, and what is learnt from the sums.
+In each round the server broadcasts the rows of all nodes (public, or computed from what was released). A client scales rows to
+length at most 1, adds up those of its nodes' neighbours and sends the sums with noise. A method says how rows are made, and
+what is learnt from the sums.
 
 **Who sees what.** The server sees every message (behind secure aggregation their sum), clients see each broadcast. An edge
 inside a client changes two rows of its message. An edge between clients is dropped, or (``cut_edges: protected``) known to both
@@ -29,7 +30,7 @@ class NoisyHopSettings(Settings):
 
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
-    formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
+    formula: Literal["slides", "code"] = Field("code", description="published ε: closed-form bound (slides), or exact (code)")
 
     @property
     def protects(self) -> privacy.Relation:
@@ -69,7 +70,7 @@ class _Memory(Protocol):
     """What the server of every such method remembers."""
 
     @property
-    def sent(self) -> Sequence[np.ndarray]: ...  # the rows that were broadcast for each hop, float32 [n, h]
+    def sent(self) -> Sequence[np.ndarray]: ...  # the rows before each hop and after the last one, float32 [n, h]
     @property
     def sums(self) -> Sequence[np.ndarray]: ...  # the noisy sums that came back, [n, h] each
 
@@ -77,7 +78,7 @@ class _Memory(Protocol):
 def plan_for(
     method: str, params: _P, facts: base.PublicFacts, budget: base.Budget, notes: tuple[str, ...] = (), code: str = "code"
 ) -> base.Plan[_P, Made]:
-    """The plan of a method: every hop, priced at Δ₂ = √2 for an undirected edge (published: Δ = 1).
+    """The plan of a method: every hop, its noise for Δ₂ = √2 of an undirected edge (published: Δ = 1).
 
     code: the formula of ``aggregation_noise`` for ``formula: code``. ``ScenarioError`` if features or labels are not public, or
     two clients share a directed edge.
@@ -99,8 +100,8 @@ def plan_for(
         how = (budget.epsilon, budget.delta, budget.calibrated_by, code if params.formula == "code" else params.formula)
         noise = privacy.aggregation_noise.edge_level(params.hops, delta2, *how)
         std, min_clients = base.gradient_std(1.0, noise.std, facts)
-        of_one = privacy.neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
-        mechanism, event, published = privacy.GaussianNoise(std), privacy.Gaussian(noise.std / of_one), noise.published
+        at_one_end = privacy.neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
+        mechanism, event, published = privacy.GaussianNoise(std), privacy.Gaussian(noise.std / at_one_end), noise.published
     release = privacy.PlannedRelease("aggregate", privacy.NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
     per_end = facts.cut_edges_shared
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
