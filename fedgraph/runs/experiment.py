@@ -9,7 +9,7 @@
     server       merges what clients released, or compares graphs by it    ``methods.<name>.server``, ``comparison``
     settle       prices the releases: ε                                    ``privacy.settle``
     answer       predictions, or clusters, are scored                      ``tasks.<name>``
-    result       one record for each cell, which the report reads          ``cells.Result``, ``report`` (``outside/``: for others)
+    result       one record for each cell, which the report reads          ``cells.Result``, ``report``
 
 A *cell* is one method in one world (who trains together, and whom they trust) at one budget with one seed. A task lists its
 cells, plans them and runs them. All cells of one task on one data set are a *stage*; the cells that differ only in their seed
@@ -310,7 +310,8 @@ def stages_of(
 def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
     """Reads one data set.
 
-    One folder is looked in: that of ``--data-root``, else the scenario's root, else ``FEDGRAPH_DATA``; then the cache, then the network.
+    One folder is looked in: that of ``--data-root``, else the scenario's root, else ``FEDGRAPH_DATA``; then the cache; then it is
+    downloaded.
 
     Args:
         settings: The data set's entry in the scenario.
