@@ -310,8 +310,8 @@ def stages_of(
 def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
     """Reads one data set.
 
-    One folder is looked in: that of ``--data-root``, else the scenario's root, else ``FEDGRAPH_DATA``; then the cache; then it is
-    downloaded.
+    One folder is looked in: that of ``--data-root``, else the scenario's root, else ``FEDGRAPH_DATA``; then the cache; it
+    is downloaded last.
 
     Args:
         settings: The data set's entry in the scenario.
