@@ -198,8 +198,20 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     resolved["tasks"] = []
     for t in tasks:
         only = {"datasets": list(t.datasets)} if t.datasets else {}
-        resolved["tasks"].append({"task": t.kind, "label": t.label} | only | t.params.model_dump(mode="json"))
+        told = _as_plain(t.params.model_dump(mode="json"), t.params.model_dump())
+        for key in (key for key, held in t.params if isinstance(held, dict) and type(t.params).says(key).per_dataset):
+            told[key] = {name: value for name, value in told[key].items() if name in names}  # of those that are left
+        resolved["tasks"].append({"task": t.kind, "label": t.label} | only | told)
     return ReadyScenario(scenario, tasks, resolved, source)
+
+
+def _as_plain(dumped: Any, held: Any) -> Any:
+    """What pydantic dumped, with the ∞ that it leaves out where it knows no type, as in rows of methods."""
+    if isinstance(dumped, dict):
+        return {key: _as_plain(value, held[key]) for key, value in dumped.items()} if isinstance(held, dict) else dumped
+    if isinstance(dumped, list):
+        return [_as_plain(*both) for both in zip(dumped, held, strict=True)]
+    return held if dumped is None else dumped
 
 
 def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[str]) -> None:

@@ -38,6 +38,12 @@ def test_a_good_one_is_validated_frozen_and_resolved_is_itself_a_scenario(tmp_pa
     assert read.from_file(write(tmp_path, yaml.safe_dump(ready.resolved))).resolved == ready.resolved
 
 
+@pytest.mark.parametrize("name", ["facebook_federation", "dpar_table1", "ldp_gw_table1"])
+def test_what_a_short_run_writes_down_can_be_run_again(name: str, tmp_path: Path) -> None:
+    ready = read.from_file(Path(__file__).parents[2] / "scenarios" / f"{name}.yaml", [], quick=True)
+    assert read.from_file(write(tmp_path, yaml.safe_dump(ready.resolved))).resolved == ready.resolved
+
+
 METHOD = "model: logistic"
 CANNOT = "name: s\ndatasets: [{name: embedded/library}]\ntasks:\n  - {task: node_classification, methods: [{method: %s}], %s}\n"
 GRAPHS = "name: s\ndatasets: [{name: embedded/library}]\ntasks:\n  - {task: graph_%s, epsilons: [1]}\n"
