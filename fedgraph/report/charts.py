@@ -299,7 +299,9 @@ def draw_question(question: Question) -> Panel:
         low, high = (pick(point["x"] for point in (*best, *others)) for pick in (min, max))
         decades = max(math.log10(high / low), 0.5)
         ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-        marked = [budget for budget in budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
+        marked = [budget for budget in budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})[
+            : 2 if high > 1.2 * low else 1
+        ]
         if decades > 2.2:
             marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
         axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
