@@ -47,6 +47,7 @@ from fedgraph.data.own.words import (
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import GraphMasks, counted
 
+_Pair = tuple[str, str]
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
 _PARTS |= {"test": "test"}
@@ -298,9 +299,7 @@ def _keys(table: Table) -> dict[str, frozenset[str]]:
 # Which table holds the ties
 
 
-def _ties(
-    tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str], id: str | None
-) -> tuple[Table, tuple[str, str]]:
+def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str], id: str | None) -> tuple[Table, _Pair]:
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
         if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
@@ -386,7 +385,8 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         return tables
     (table,), others = able, [table for table in tables if table is not able[0]]
     pair = cast(tuple[str, str], tuple(_named(table, one) for one in ends))
-    if pair[0] == pair[1] or _cover(table, pair, [key for other in others for key in _keys(other).values()]) >= _MOSTLY:
+    known = [key for other in others for key in _keys(other).values()]
+    if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
         people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
@@ -538,9 +538,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
     if told := [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]:
         if id is None and told[0][1].different(str(told[0][1].id)).isdisjoint(told[-1][1].different(str(told[-1][1].id))):
             keys = [f"{own.stem}.{own.id}" for _, own, _ in told]
-            asked = (
-                f"{' and '.join(own.title for _, own, _ in told)} each have a column that names rows of their own: which are"
-            )
+            asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"
             raise ReadingQuestion(f"{asked} the people? Say --id {', or --id '.join(map(shlex.quote, keys))}", "id", keys)
         table, own, ties = told[0]
         table.frame, table.id = own.frame, own.id
@@ -924,12 +922,12 @@ def _holders(
     others: list[Table], ties: Table, pair: tuple[str, str], id: str | None, found: Gathered, remarks: list[str]
 ) -> tuple[list[Holder], list[str]]:
     wanted, of_one = ties.different(pair[0]) | ties.different(pair[1]), _whose(others, id)[:1]
-    apart_from = f"rows of other things than {of_one[0][0].title}, as --id says" if of_one else ""
-    if of_one:  # ``users.id``: rows of other tables that have such a column are no people
-        for table in (table for table in others if table is not of_one[0][0] and own_key(table) and not holds_facts(table)):
-            found.aside[table.title] = apart_from
-        others = [table for table in others if table is of_one[0][0] or table.title not in found.aside]
     said = {table.where: column for table, column in of_one}
+    for people, _ in of_one:  # ``users.id``: rows of other tables that have such a column, or none of ids, are no people
+        things = [one for one in others if one is not people and (own_key(one) or _keys(one).keys() <= {one.implied})]
+        things = [one for one in things if one.matrix is None and not holds_facts(one)]
+        found.aside |= {one.title: f"rows of other things than {people.title}, as --id says" for one in things}
+        others = [one for one in others if one not in things]
     said |= {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
     if id is not None and not said and id != ROW:
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
@@ -960,9 +958,6 @@ def _holders(
             nameless.append((table, error))
             continue
         if column == table.implied and column is not None and column not in table.names:
-            if of_one and table.where not in said:
-                found.aside[table.title] = apart_from
-                continue
             table = _numbered(table)
         chosen.append((table, column, table.different(column)))
 
@@ -974,7 +969,8 @@ def _holders(
     for table, column, _ in chosen:
         _require_whole(table, column)
     if id is None and len(chosen) == 1 and chosen[0][0].id is None:
-        chosen = [_of_rows_or_ids(*chosen[0][:2], ties, pair, remarks)]
+        table, column = _of_rows_or_ids(*chosen[0][:2], ties, pair, remarks)
+        chosen = [(table, column, table.different(column))]
     chosen.sort(key=lambda one: (bool(of_one) and one[0].where in said, *rank(one)), reverse=True)
     for table, column, _ in chosen[1:]:
         _require_same_people(*chosen[0][:2], table, column)
@@ -1127,33 +1123,26 @@ def _first_row(count: int, wanted: frozenset[str], keys: Collection[frozenset[st
     return int("0" not in wanted and (str(count) in wanted or frozenset(map(str, range(1, count + 1))) in keys))
 
 
-def _of_rows_or_ids(
-    table: Table, column: str, ties: Table, pair: tuple[str, str], remarks: list[str]
-) -> tuple[Table, str, frozenset[str]]:
+def _of_rows_or_ids(table: Table, column: str, ties: Table, pair: _Pair, remarks: list[str]) -> tuple[Table, str]:
     """The people, who are numbers of rows where a column ``degree`` is right so alone. Asks where nothing decides."""
-    mine, ends = table.different(column), [ties.ids(name) for name in pair]
-    wanted = frozenset().union(*ends)
+    mine, wanted = table.different(column), ties.different(pair[0]) | ties.different(pair[1])
     first = _first_row(len(table.frame), wanted, _keys(table).values())
     rows = [str(row + first) for row in range(len(table.frame))]
     if column in ("", table.implied) or not wanted or not wanted <= mine or mine != set(rows) or table.ids(column) == rows:
-        return table, column, mine
-    pairs = {frozenset(tie) for tie in zip(*ends, strict=True)}
-    counts = [Counter(one for side in ends for one in side), Counter(one for tie in pairs for one in tie)]
+        return table, column
+    every = list(zip(ties.ids(pair[0]), ties.ids(pair[1]), strict=True))
+    counts = [Counter(one for tie in some for one in tie) for some in (every, set(map(frozenset, every)))]
     for name in (name for name in table.names if plain_name(name) == "degree"):
         told = [csv_number(cell) for cell in table.texts(name)]
-        by_row, by_id = (
-            any(all(one == of[who] for one, who in zip(told, ids, strict=True)) for of in counts)
-            for ids in (rows, table.ids(column))
-        )
+        by_row, by_id = (any(told == [of[one] for one in ids] for of in counts) for ids in (rows, table.ids(column)))
         if by_row != by_id:
             so = "numbers of rows" if by_row else f"ids in {column!r}"
             remarks.append(f"{name!r} of {table.title} is the number of ties only if ends are {so}: they are read so")
-            table, column = (_numbered(table, first), "") if by_row else (table, column)
-            return table, column, table.different(column)
+            return (_numbered(table, first), "") if by_row else (table, column)
     called = plain_name(column) in ("id", "nodeid", "node", *map(plain_name, (own_key(table) or "id",)))
     if called or not table.headed or any(plain_name(column) in plain_name(name) for name in pair):
         remarks.append(f"ends are {column!r} of {table.title}: if they are numbers of rows, say --id {ROW}")
-        return table, column, mine
+        return table, column
     asked = f"{table.where}: are ends of ties in {ties.title} ids in {column!r}, or numbers of rows, from {first}? They may be "
     raise ReadingQuestion(f"{asked}both. Say --id {shlex.quote(column)}, or --id {ROW}", "id", (column, ROW))
 
