@@ -48,7 +48,7 @@ _Facts = dict[str, Any]  # of one node, or of one tie
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_ABOVE = 5  # lines of words above a table
-_MOST_BELOW = 10
+_MOST_BELOW = 10  # lines of words below it
 _MOST_UNPACKED = 8 * 1024**3
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset(
@@ -814,9 +814,8 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
     if headed and (notes := _notes_below(body, width)):
-        count = len(notes)
-        remarks.append(f"{count} line{'s' * (count > 1)} below the table left out, {notes[0][:40]!r}")
-        body = body[:-count]
+        remarks.append(f"{len(notes)} line{'s' * (len(notes) > 1)} below the table left out, {notes[0][:40]!r}")
+        body = body[: -len(notes)]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
         width -= bool(width == len(head) and TOTAL.fullmatch(head[-1]))

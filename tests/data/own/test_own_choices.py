@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
+from rich.console import Console
 
+from fedgraph.commands import main
 from fedgraph.data.own.door import read
 from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
@@ -171,3 +175,37 @@ def test_notes_stand_below_sums_too(tmp_path: Path) -> None:
     reading = given(put(tmp_path, {"edges.csv": RING}), {"people.csv": TABLE + total + NOTES, "edges.csv": RING}, label="group")
     assert len(graph_of(reading).ids or ()) == 30
     assert "was taken for sums of the others" in str(reading)
+
+
+TWO = {
+    "users.csv": lines(((k, 20 + k % 9, "ab"[k % 2]) for k in range(1, N + 1)), "id,age,group"),
+    "friends.csv": lines(TIES, "user_a,user_b"),
+    "blocks.csv": lines(TIES[:40], "user_one,user_two"),
+}
+SHIFTS = {
+    "staff.csv": lines(((k, "ab"[k % 2]) for k in range(1, N + 1)), "staff_no,group"),
+    "shifts.csv": lines((("2026-02-16", a, 1 + b % 7) for a, b in TIES), "date,staff_no,ward"),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "words", "ends"),
+    [
+        (TWO, "friends.csv", ["user_a", "user_b"]),
+        (TWO, "user_one user_two", ["user_one", "user_two"]),
+        (SHIFTS, "yes", ["staff_no", "ward"]),
+    ],
+)
+def test_a_question_is_answered_by_columns_the_name_of_a_table_or_yes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], words: str, ends: list[str]
+) -> None:
+    def answer(self: Console, question: object, **_: object) -> str:
+        return words if "(--ends)" in str(question) else ""
+
+    put(tmp_path / "app", files)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(Console, "input", answer)
+    assert main(["new", "--no-probe", "--graph", "app", "--label", "group", "--trust", "curator", "--unit", "node"]) == 0
+    (written,) = yaml.safe_load((tmp_path / "app.yaml").read_text(encoding="utf-8"))["datasets"]
+    assert written["parameters"]["ends"] == ends
