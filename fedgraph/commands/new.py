@@ -135,7 +135,10 @@ class _Questions:
                     raise
                 print(*filter(None, (question.understood, question)), sep="\n")
                 choices = {one if isinstance(one, str) else " ".join(one): one for one in question.choices}
-                asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
+                tables = re.findall(r"(\S+) \((.+?), (.+?)\)", str(question))  # of which each holds ties
+                choices |= {title: pair for title, *pair in tables if tuple(pair) in question.choices}
+                choices |= dict.fromkeys(("yes",) * (len(question.choices) == 1), question.choices[0])
+                asked = _LABEL if question.option == "label" else f"What is right (--{question.option})? one of: {{}}"
                 option = f"--{question.option}"
                 answer = self.ask(option, asked.format(", ".join(choices)), question.likely, _one_of(option, tuple(choices)))
                 chosen = choices[answer]

@@ -82,10 +82,12 @@ def _named_in(table: Table, keys: Mapping[str, str], tables: Sequence[Table]) ->
     return found
 
 
-def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) -> list[Table]:
+def related(
+    tables: list[Table], ends: Sequence[str] | None, found: Gathered, chosen: Sequence[tuple[Table, str]] = ()
+) -> list[Table]:
     """The tables of a database that are of the people, with what their columns are; others are put aside, and it is said why.
 
-    Tables of which none names rows of another stay as they are.
+    Tables of which none names rows of another stay as they are. chosen: the table of people and its id, if the owner said so.
 
     Raises:
         ReadingQuestion: two tables hold ties, or a column may name people or other things.
@@ -93,6 +95,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
     """
     able = [one for one in tables if one.headed and one.matrix is None and not (one.role or one.ends)]
     keys = {one.where: key for one in able if (key := own_key(one)) is not None}
+    keys |= {one.where: key for one, key in chosen[:1] if one in able}
     named = {one.where: _named_in(one, keys, able) for one in able}
     if not any(other is not one for one in able for other in named[one.where].values()):
         return tables
@@ -118,6 +121,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
         raise ReadingQuestion(asked, "ends", pairs[ties.where])
     pair = pairs[ties.where][0] if ends is None else (told[ties.where][0][0], told[ties.where][1][0])
     people = next((named[ties.where][name] for name in pair if name in named[ties.where]), None)
+    people = chosen[0][0] if chosen and chosen[0][0] in able else people
     if people is None:
         holding = [one for one in able if one.where in keys and all(_holds(ties, name, one, keys[one.where]) for name in pair)]
         if len(holding) != 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, repeat
@@ -47,6 +47,7 @@ from fedgraph.data.own.words import (
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import GraphMasks, counted
 
+_Pair = tuple[str, str]
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
 _PARTS |= {"test": "test"}
@@ -136,9 +137,11 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [_without_answers(table, ends, answers) for table in _in_order(tables, remarks)]
     masks = [table for table in tables if _is_split(table)]
     try:
-        tables = related([table for table in tables if table not in masks], ends, found)
-        tables = tables if ends is None else _ends_among_people(tables, ends)
-        ties, pair = _ties(tables, ends, found.aside)
+        tables = related([table for table in tables if table not in masks], ends, found, _whose(tables, id))
+        tables = sorted(tables, key=lambda table: not (id and (_named(table, id) or _whose([table], id))))
+        if ends is not None and (among := _ends_among_people(tables, ends)) is not tables:
+            tables, id = among, id or f"{among[0].stem}.{among[0].id}"
+        ties, pair = _ties(tables, ends, found.aside, id)
     except DataError as why:
         if not answers:
             raise
@@ -169,7 +172,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         remarks.append("people are those who have a tie: no table of people is there")
         holders: list[Holder] = []
     else:
-        holders, ids = _holders(others, ties, wanted, id, found, remarks)
+        holders, ids = _holders(others, ties, pair, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
     counting = ids and "".join(ids).isdigit() and not any(one[0] == "0" and len(one) > 1 for one in ids)
     alike = {} if counting else {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}
@@ -264,6 +267,12 @@ def _named(table: Table, name: str) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
+def _whose(tables: Iterable[Table], id: str | None) -> list[tuple[Table, str]]:
+    """The table, and its column, that ``users.id`` names."""
+    able = [table for table in tables if id is not None and id.casefold().startswith(f"{table.stem}.")]
+    return [(table, column) for table in able if (column := _named(table, str(id)[len(table.stem) + 1 :])) is not None]
+
+
 def _likely(table: Table) -> list[str]:
     """Columns that may be ids or ends."""
     names = table.names
@@ -290,7 +299,7 @@ def _keys(table: Table) -> dict[str, frozenset[str]]:
 # Which table holds the ties
 
 
-def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str]) -> tuple[Table, tuple[str, str]]:
+def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str], id: str | None) -> tuple[Table, _Pair]:
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
         if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
@@ -317,7 +326,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
         if (ranked := _ranked(table, others)) is not None:
             best[table.where] = (table, *ranked)
     if not best:
-        return _no_ties(tables, aside)
+        return _no_ties(tables, aside, id)
     every = list(best.values())
     # a table whose own column holds all the ends of another one is that one's table of people
     every = [one for one in every if not _is_keyed(one, every, keys)] or every
@@ -371,11 +380,15 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     """With the ties apart of a table of people of which one column is who they are, and another whom each of them names."""
-    pair = [_named(tables[0], name) for name in ends] if len(tables) == 1 and tables[0].headed and not tables[0].role else []
-    if len(pair) != 2 or None in pair or pair[0] == pair[1] or len(tables[0].names) <= 2 or tables[0].matrix is not None:
+    able = [table for table in tables if table.headed and not table.role and None not in [_named(table, one) for one in ends]]
+    if len(able) != 1 or len(able[0].names) <= 2 or able[0].matrix is not None:
         return tables
-    (table,) = tables
-    for key, other in ((str(pair[0]), str(pair[1])), (str(pair[1]), str(pair[0]))):
+    (table,), others = able, [table for table in tables if table is not able[0]]
+    pair = cast(tuple[str, str], tuple(_named(table, one) for one in ends))
+    known = [key for other in others for key in _keys(other).values()]
+    if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
+        return tables
+    for key, other in (pair, pair[::-1]):
         people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
         if len(named & people) < _MOSTLY * len(named):  # several in a cell
             named = {part for one in named for part in _parted(one)}
@@ -383,8 +396,8 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
         ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
-        ties.frame = ties.frame[[str(name) for name in pair]]
-        return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges")]
+        ties.frame = ties.frame[list(pair)]
+        return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
     return tables
 
 
@@ -506,7 +519,7 @@ def _is_keyed(
     return False
 
 
-def _no_ties(tables: Sequence[Table], aside: Mapping[str, str]) -> tuple[Table, tuple[str, str]]:
+def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) -> tuple[Table, tuple[str, str]]:
     """Lists id → ids as ties, or two columns of ids that are written otherwise than people's, where nothing else holds any.
 
     aside: what was not understood, for the words.
@@ -521,9 +534,15 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str]) -> tuple[Table, 
                 frame = pd.DataFrame({"source": mine[arcs.coords[0]], "target": np.array(items, dtype=object)[arcs.coords[1]]})
                 table.matrix, table.called = None, ()
                 return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
-    for table in tables:
-        if (told := _listed_ties(table, _keys(table))) is not None:
-            return told, ("source", "target")
+    copies = [(table, replace(table)) for table in tables]
+    if told := [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]:
+        if id is None and told[0][1].different(str(told[0][1].id)).isdisjoint(told[-1][1].different(str(told[-1][1].id))):
+            keys = [f"{own.stem}.{own.id}" for _, own, _ in told]
+            asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"
+            raise ReadingQuestion(f"{asked} the people? Say --id {', or --id '.join(map(shlex.quote, keys))}", "id", keys)
+        table, own, ties = told[0]
+        table.frame, table.id = own.frame, own.id
+        return ties, ("source", "target")
     for table in tables:
         for name in _likely(table):
             if 2 * sum(map(bool, map(_LONG.fullmatch, table.different(name)))) > len(table.different(name)):
@@ -900,15 +919,15 @@ def _placed(table: Table) -> list[str] | None:
 
 
 def _holders(
-    others: list[Table], ties: Table, wanted: frozenset[str], id: str | None, found: Gathered, remarks: list[str]
+    others: list[Table], ties: Table, pair: tuple[str, str], id: str | None, found: Gathered, remarks: list[str]
 ) -> tuple[list[Holder], list[str]]:
-    whose, _, column_of = (id or "").rpartition(".")
-    of_one = [table for table in others if whose and table.stem == whose.casefold() and _named(table, column_of)]
-    if of_one:  # ``users.id``: rows of other tables that have such a column are no people
-        for table in (table for table in others if table is not of_one[0] and own_key(table) and not holds_facts(table)):
-            found.aside[table.title] = f"rows of other things than {of_one[0].title}, as --id says"
-        others = [table for table in others if table is of_one[0] or table.title not in found.aside]
-    said = {table.where: column for table in of_one if (column := _named(table, column_of)) is not None}
+    wanted, of_one = ties.different(pair[0]) | ties.different(pair[1]), _whose(others, id)[:1]
+    said = {table.where: column for table, column in of_one}
+    for people, _ in of_one:  # ``users.id``: rows of other tables that have such a column, or none of ids, are no people
+        things = [one for one in others if one is not people and (own_key(one) or _keys(one).keys() <= {one.implied})]
+        things = [one for one in things if one.matrix is None and not holds_facts(one)]
+        found.aside |= {one.title: f"rows of other things than {people.title}, as --id says" for one in things}
+        others = [one for one in others if one not in things]
     said |= {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
     if id is not None and not said and id != ROW:
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
@@ -928,7 +947,7 @@ def _holders(
             if 2 * len(table.frame) < longest and not is_labels(table):
                 found.aside[table.title] = "no row for each of the people"
                 continue
-            table = _numbered(table, _first_row(len(table.frame), wanted))
+            table = _numbered(table, _first_row(len(table.frame), wanted, _keys(table).values()))
             chosen.append((table, "", table.different("")))
             continue
         try:
@@ -949,19 +968,23 @@ def _holders(
 
     for table, column, _ in chosen:
         _require_whole(table, column)
-    chosen.sort(key=rank, reverse=True)
+    if id is None and len(chosen) == 1 and chosen[0][0].id is None:
+        table, column = _of_rows_or_ids(*chosen[0][:2], ties, pair, remarks)
+        chosen = [(table, column, table.different(column))]
+    chosen.sort(key=lambda one: (bool(of_one) and one[0].where in said, *rank(one)), reverse=True)
     for table, column, _ in chosen[1:]:
         _require_same_people(*chosen[0][:2], table, column)
     if chosen and not of_one:
         _require_one_kind([(table, column) for table, column, _ in chosen])
     for table, why in nameless:
-        if not chosen or rank(chosen[0])[0] < 1 or 2 * len(table.frame) >= len(chosen[0][2]) or is_labels(table):
+        few = bool(said) or (bool(chosen) and 2 * len(table.frame) < len(chosen[0][2]))
+        if not chosen or rank(chosen[0])[0] < 1 or not few or is_labels(table):
             raise why
         found.aside[table.title] = "no column of it holds ids of people"
     ids: dict[str, int] = {}
     holders: list[Holder] = []
     for number, (table, column, mine) in enumerate(chosen):
-        if number and mine and not mine & ids.keys() and 2 * len(mine) < len(ids) and not is_labels(table):
+        if number and mine and not mine & ids.keys() and (said or 2 * len(mine) < len(ids)) and not is_labels(table):
             found.aside[table.title] = "no column of it holds ids of people"
             continue
         if not len(table.frame) and not is_labels(table):
@@ -1095,14 +1118,38 @@ def is_labels(table: Table) -> bool:
     return not table.role and bool(re.search(r"label|classes" + "|class" * few, table.stem))
 
 
-def _first_row(count: int, wanted: frozenset[str]) -> int:
-    """What the first of rows is called: 1 where somebody is called as the last one is then, and nobody 0."""
-    return int("0" not in wanted and str(count) in wanted)
+def _first_row(count: int, wanted: frozenset[str], keys: Collection[frozenset[str]] = ()) -> int:
+    """What the first of rows is called: 1 where somebody, in a tie or a column of ids, is called as the last one is then."""
+    return int("0" not in wanted and (str(count) in wanted or frozenset(map(str, range(1, count + 1))) in keys))
+
+
+def _of_rows_or_ids(table: Table, column: str, ties: Table, pair: _Pair, remarks: list[str]) -> tuple[Table, str]:
+    """The people, who are numbers of rows where a column ``degree`` is right so alone. Asks where nothing decides."""
+    mine, wanted = table.different(column), ties.different(pair[0]) | ties.different(pair[1])
+    first = _first_row(len(table.frame), wanted, _keys(table).values())
+    rows = [str(row + first) for row in range(len(table.frame))]
+    if column in ("", table.implied) or not wanted or not wanted <= mine or mine != set(rows) or table.ids(column) == rows:
+        return table, column
+    every = list(zip(ties.ids(pair[0]), ties.ids(pair[1]), strict=True))
+    counts = [Counter(one for tie in some for one in tie) for some in (every, set(map(frozenset, every)))]
+    for name in (name for name in table.names if plain_name(name) == "degree"):
+        told = [csv_number(cell) for cell in table.texts(name)]
+        by_row, by_id = (any(told == [of[one] for one in ids] for of in counts) for ids in (rows, table.ids(column)))
+        if by_row != by_id:
+            so = "numbers of rows" if by_row else f"ids in {column!r}"
+            remarks.append(f"{name!r} of {table.title} is the number of ties only if ends are {so}: they are read so")
+            return (_numbered(table, first), "") if by_row else (table, column)
+    called = plain_name(column) in ("id", "nodeid", "node", *map(plain_name, (own_key(table) or "id",)))
+    if called or not table.headed or any(plain_name(column) in plain_name(name) for name in pair):
+        remarks.append(f"ends are {column!r} of {table.title}: if they are numbers of rows, say --id {ROW}")
+        return table, column
+    asked = f"{table.where}: are ends of ties in {ties.title} ids in {column!r}, or numbers of rows, from {first}? They may be "
+    raise ReadingQuestion(f"{asked}both. Say --id {shlex.quote(column)}, or --id {ROW}", "id", (column, ROW))
 
 
 def _numbered(table: Table, first: int = 0) -> Table:
     """The table with the number of its rows as a column without a name."""
-    frame = table.frame.copy()
+    frame = table.frame.rename(columns={"": "level 0" if "index" in table.names else "index"})  # names of rows
     frame.insert(0, "", [str(row + first) for row in range(len(frame))])
     return replace(table, frame=frame, implied=None)
 

@@ -48,6 +48,7 @@ _Facts = dict[str, Any]  # of one node, or of one tie
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_ABOVE = 5  # lines of words above a table
+_MOST_BELOW = 10  # lines of words below it
 _MOST_UNPACKED = 8 * 1024**3
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset(
@@ -812,6 +813,9 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     if headed and (again := sum(cells == head for _, cells in body)):
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
+    if headed and (notes := _notes_below(body, width)):
+        remarks.append(f"{len(notes)} line{'s' * (len(notes) > 1)} below the table left out, {notes[0][:40]!r}")
+        body = body[: -len(notes)]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
         width -= bool(width == len(head) and TOTAL.fullmatch(head[-1]))
@@ -836,6 +840,17 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
     found = Table(where, frame, lines, headed, lost=lost, remarks=[f"{Path(where).name}: {remark}" for remark in remarks])
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _notes_below(body: Sequence[tuple[int, list[str]]], width: int) -> list[str]:
+    """The last lines of one cell, where they are words and no row that was cut off: below an empty line, or of more words."""
+    count = next((k for k, (_, cells) in enumerate(reversed(body)) if len(cells) == width or sum(map(bool, cells)) != 1), 0)
+    if width < 3 or not 0 < count <= _MOST_BELOW or count == len(body):
+        return []
+    notes = [next(filter(None, cells)) for _, cells in body[-count:]]
+    apart = body[-count][0] > body[-count - 1][0] + 1
+    longest = max(len(cells[0].split()) for _, cells in body[:-count])
+    return notes if apart or max(len(one.split()) for one in notes) > max(2, longest) else []
 
 
 def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
