@@ -229,3 +229,51 @@ def test_wrong_lines_are_told_beside_folders_that_are_not_looked_into(tmp_path: 
     written(tmp_path / "ties.csv", "source,target", [[str(PEOPLE[0]), str(PEOPLE[1])], [str(PEOPLE[0]), "7"]])
     with pytest.raises(DataError, match=r"ties.csv:3: unknown node '7'; .*not looked into: old/"):
         read(tmp_path)
+
+
+def numbered(path: Path, head: str, columns: list[list[str]]) -> Path:
+    """People 1 … 60, of whom each has a cell of each column, and a label."""
+    rows = zip(map(str, range(1, 61)), *columns, FIELDS, strict=True)
+    return written(path, f"nr,{head},field", [list(row) for row in rows])
+
+
+MARKS = [f"{row % 6 + 1},{7 * row % 10 or 5}" for row in range(60)]  # 2,3: both halves are numbers of rows
+
+
+@pytest.mark.parametrize("marks", [MARKS, [*MARKS[:50], *["5"] * 9, "n.a."], [f"{row % 6 + 1},0" for row in range(60)]])
+def test_decimal_commas_are_no_list_of_ids(tmp_path: Path, marks: list[str]) -> None:
+    for head, columns in (("mark", [marks]), ("mark,age", [marks, [str(18 + row % 30) for row in range(60)]])):
+        with pytest.raises(DataError, match="no table of ties was found") as why:
+            read(numbered(tmp_path / "p.csv", head, columns), label="field")
+        assert "'mark': numbers with a decimal comma" in str(why.value)
+        assert "empty these cells" not in str(why.value)
+    written(tmp_path / "q.csv", "mark,field", [[mark, FIELDS[0]] for mark in marks])
+    with pytest.raises(DataError) as why:  # as of another table's people
+        read(tmp_path)
+    assert "lists ids" not in str(why.value)
+
+
+def test_the_column_that_names_people_is_asked_about_beside_decimal_commas(tmp_path: Path) -> None:
+    whom = [str(random.Random(row).randrange(1, 61)) for row in range(60)]
+    path = numbered(tmp_path / "p.csv", "km,knows", [MARKS, whom])
+    with pytest.raises(ReadingQuestion, match=r"'knows' .* --ends nr knows") as why:
+        read(path, label="field")
+    assert why.value.choices == (("nr", "knows"),)
+    truth = {frozenset((str(row + 1), one)) for row, one in enumerate(whom)}
+    assert ties_of(path, "field", ["nr", "knows"]) == {pair for pair in truth if len(pair) == 2}
+    path = numbered(tmp_path / "p.csv", "km,rank", [MARKS, [str(60 - row) for row in range(60)]])
+    with pytest.raises(DataError, match="no table of ties was found"):  # a rank: everybody has another one
+        read(path, label="field")
+    with path.open("a", encoding="utf-8") as file:  # a word among ids leaves numbers what they are
+        file.write("Summe,100,7,-\n")
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(path, label="field")
+
+
+@pytest.mark.parametrize("form", ["{},{},{}", "{};{}", "{}, {}", "[{},{}]"])
+def test_lists_of_numbers_stay_ties(tmp_path: Path, form: str) -> None:
+    whom = [[(row + step) % 60 + 1 for step in (1, 5, 9)[: form.count("{")]] for row in range(60)]
+    path = numbered(tmp_path / "p.csv", "km,with", [MARKS, [form.format(*own) for own in whom]])
+    assert ties_of(path, "field") == {frozenset((str(row + 1), str(one))) for row, own in enumerate(whom) for one in own}
+    large = [[str(PEOPLE[row]), f"{PEOPLE[row - 1]},{PEOPLE[row - 2]}", field] for row, field in enumerate(FIELDS)]
+    assert len(ties_of(written(tmp_path / "p.csv", "nr,with,field", large), "field")) == 120  # no such number is a decimal
