@@ -65,7 +65,9 @@ _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
+_ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -627,7 +629,8 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
     likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
-    words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
+    parts = {name for name, own in held.items() if 2 * sum(map(bool, map(_FRACTION.fullmatch, own))) > len(own)}
+    words = {name for name, own in held.items() if is_id_name(name) or not (name in parts or all(map(str.isdigit, own)))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
     return [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
@@ -862,15 +865,18 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
 
 
 def _require_answers(table: Table, weights: np.ndarray) -> None:
-    """``DataError`` where somebody's row of a matrix is 9, 99 or 999 throughout, far above all else: no answer, in surveys."""
-    n, code = len(weights), weights.max(initial=0)
-    others = weights[weights < code].max(initial=0)
-    silent = int(((weights == code).sum(axis=1) >= n - 1).sum())
-    if n > 3 and code in (9, 99, 999) and 0 < others <= code / 2 and silent:
-        raise DataError(
-            f"{table.where}: {counted(silent, 'row')} of this matrix hold nothing but {code:g}, and no other cell is above "
-            f"{others:g}: does {code:g} stand for no answer? Allowed: empty cells there, or another number if it is a weight"
-        )
+    """``DataError`` where cells of a matrix are 9, 99 or -9, far above all else: no answer, in surveys, and hardly a tie."""
+    n, apart = len(weights), weights[~np.eye(len(weights), dtype=bool)]
+    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
+    codes = sorted(one for one in counts if _ANSWERLESS.fullmatch(f"{one:g}"))
+    most = max((abs(one) for one in counts if one not in codes), default=0)
+    cells, silent = sum(counts[one] for one in codes), ((weights == max(codes, default=0)).sum(axis=1) >= n - 1).any()
+    far = most <= 1 or (cells >= 3 and all(3 * most <= abs(one) for one in codes)) or silent
+    if n > 3 and codes and most and far and 2 * most <= min(map(abs, codes)):
+        listed = ", ".join(f"{one:g}" for one in codes)
+        said = f"{listed} in {counted(cells, 'cell')} of this matrix, and no other number is above {most:g}"
+        asked = f"does it stand for no answer, or a tie of strength {codes[-1]:g}?"
+        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells there, or another number if it is a weight")
 
 
 def _without_sums(table: Table) -> Table:
@@ -887,14 +893,26 @@ def _without_sums(table: Table) -> Table:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
         if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+            if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
+                said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
+                raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
             return table
         below.append(ids[rows])
     if (kept is names and not below) or set(ids[:rows]) != people or len(people) != rows:
         return table
     if kept is not names:
         numbers = [[0.0 if np.isnan(one := csv_number(cell)) else one for cell in table.texts(name)] for name in names[1:]]
-        if not np.allclose(np.sum(numbers[:-1], axis=0)[:rows], numbers[-1][:rows]):
-            return table
+        own, total = np.array(numbers[:-1])[:, :rows], np.array(numbers[-1])[:rows]
+        fits = max((np.isclose(told.sum(axis=0), total) for told in (own, own != 0)), key=np.sum)
+        if not fits.all():
+            if total.max() <= own.max() or 2 * fits[total != 0].sum() < (total != 0).sum():  # a person
+                return table
+            wrong = int(np.argmin(fits))
+            said = f"{names[-1]!r} beside a matrix of {rows:,} people adds up {int(fits.sum()):,} rows, and not that of"
+            told = f"{ids[wrong][:40]!r} ({total[wrong]:g}, not {own[:, wrong].sum():g})"
+            raise DataError(
+                f"{table.where}: {said} {told}; allowed: sums or counts that are right, or none (delete this column)"
+            )
         below.append(names[-1])
     listed = ", ".join(repr(one[:40].replace(";", ",")) for one in dict.fromkeys(below) if one)
     remark = f"{table.title} is a matrix of {rows:,} people: what stands beside them is nobody, and left out ({listed})"
