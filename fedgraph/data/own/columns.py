@@ -457,7 +457,9 @@ def _columns_like_edges(
     short = [name for name in names if says("perhaps a measure", name)]
     measured += short if len(short) + len(measured) > 1 else []
     found |= dict.fromkeys(measured, "called as what a program computes of ties")
-    found |= {name: "groups that a program makes of ties" for name in names if says("groups", name)}
+    grouped = [name for name in names if says("groups", name)]
+    grouped += [names[place] for place in dense if names[place].casefold() == "membership"]  # of igraph: more numbers than two
+    found |= dict.fromkeys(grouped, "groups that a program makes of ties")
     for place, column in ((place, _ranked(values)) for place, values in dense.items()):
         likeness, what = max(
             ((round(_likeness(column, values), 6), what) for what, values in measures),

@@ -66,6 +66,9 @@ _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
+_DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
+_ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -568,11 +571,18 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? The same "
         asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
         raise ReadingQuestion(asked, "ends", pairs)
+    if len(tables) == 1 and (pairs := _numbers_of_people(tables[0])):
+        either = "".join(f" (or {name!r})" for _, name in pairs[1:4])
+        asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
+        asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
+        raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
     records = [f"{name!r} of {title}" for name, title, own in cells if any(one.startswith("{'") for one in own)]
     seen += f"; lists of records, of which pairs would be ties: {', '.join(records[:_MOST_TOLD])}" if records else ""
+    numbers = [repr(name) for table in tables for name in _likely(table) if _decimals(name, table.texts(name)[:_SEEN], ())]
+    seen += f"; {', '.join(numbers[:_MOST_TOLD])}: numbers with a decimal comma (several ids would be 2;3)" if numbers else ""
     unread = [f"{name} ({why})" for name, why in aside.items() if why != "no data" and not name.endswith("/")]
     seen += f"; not read: {', '.join(unread[:_MOST_TOLD])}" if unread else ""
     first = Path(tables[0].where if tables else "")
@@ -601,7 +611,7 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
                 if near[0] and (alone or (len(known) >= _NEARLY * len(own) and names_people(known, key))):
                     whole.append(name)
                 elif near[1] and len(parts) > len(cells) and sum(one in key for one in parts) >= _NEARLY * len(parts):
-                    lists.append(name)
+                    lists += [name] * (not _decimals(name, cells, key))
             for pair in combinations(whole, 2):
                 ends = table.different(pair[0]) | table.different(pair[1])
                 if (every := ends <= key | _meant(ends, key)[0].keys()) or not alone:
@@ -619,11 +629,27 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
     return None
 
 
+def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
+    """(who they are, numbers of people who have rows): many different ones, of all parts of the table, and some again."""
+    for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
+        found = list[tuple[str, str]]()
+        known = [int(one) for one in ids if one.isdigit()] or [0]
+        for name in _likely(table) if key and len(known) == len(table.frame) else ():
+            every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
+            own = [int(one) for one in every & ids]
+            if name != key and len(ids) / 4 < len(own) == len(every) < filled:
+                found += [(key, name)] * (2 * (max(own) - min(own)) > max(known) - min(known))
+        if found:
+            return found
+    return []
+
+
 def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
     likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
-    words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
+    parts = {name for name, own in held.items() if 2 * sum(map(bool, map(_FRACTION.fullmatch, own))) > len(own)}
+    words = {name for name, own in held.items() if is_id_name(name) or not (name in parts or all(map(str.isdigit, own)))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
     return [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
@@ -687,7 +713,8 @@ def _lists(tables: Sequence[Table]) -> str:
             several, every = sum(len(one) > 1 for one in lists), {one for own in lists for one in own}
             for other in (one for one in tables if one is not table):
                 for key, known in _keys(other).items():
-                    if key and several > _FEW_TIES and len(every & known) >= _NEARLY * len(every):
+                    alike = several > _FEW_TIES and len(every & known) >= _NEARLY * len(every)
+                    if key and alike and not _decimals(name, table.texts(name)[:_SEEN], known):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
                         return f"{said}; allowed: a table source,target of the pairs of those who stand in one list"
     return ""
@@ -698,7 +725,7 @@ def _names_amiss(table: Table) -> str:
     for name in _likely(table) if table.headed and table.matrix is None else ():
         lists = [_parted(cell) for cell in table.texts(name)]
         every = list(dict.fromkeys(one for own in lists for one in own))
-        if sum(len(own) > 1 for own in lists) <= _FEW_TIES:
+        if sum(len(own) > 1 for own in lists) <= _FEW_TIES or _decimals(name, table.texts(name), ()):
             continue
         for key in (one for one in _likely(table) if one != name and 2 * len(table.different(one)) > len(table.frame)):
             ids = dict.fromkeys(filter(None, table.ids(key)))
@@ -726,6 +753,15 @@ def _parted(cell: str) -> list[str]:
     return [one for one in parts if one.casefold() not in NOTHING]
 
 
+def _decimals(name: str, cells: Sequence[str], ids: Collection[str]) -> bool:
+    """Whether a column holds numbers such as 2,3: lists are told by its name, by a third, by ids like no other number."""
+    several = [(cell, parts) for cell in cells if len(parts := _parted(cell)) > 1]
+    numbers = [parts for cell, parts in several if _DECIMAL.fullmatch(cell)]
+    if not numbers or len(numbers) < _NEARLY * len(several) or says("others", name) or says("superior", name):
+        return False
+    return not names_people({id_text(one) for parts in numbers for one in parts}, ids)
+
+
 def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
     """Columns whose cells name ids of the same table, as ties; they leave the table.
 
@@ -742,7 +778,9 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
         whole = [[id_text(one) for cell in row if (one := cell.strip()).casefold() not in NOTHING] for row in cells]
         parted = [[id_text(one) for cell in row for one in _parted(cell)] for row in whole]
         for key, ids in keys.items():
-            lists = whole if sum(one in ids for own in whole for one in own) >= _MOSTLY * sum(map(len, whole)) else parted
+            single = _decimals(names[0], [cell for row in whole for cell in row], ids)
+            single |= sum(one in ids for own in whole for one in own) >= _MOSTLY * sum(map(len, whole))
+            lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
             given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
             if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
@@ -846,15 +884,18 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
 
 
 def _require_answers(table: Table, weights: np.ndarray) -> None:
-    """``DataError`` where somebody's row of a matrix is 9, 99 or 999 throughout, far above all else: no answer, in surveys."""
-    n, code = len(weights), weights.max(initial=0)
-    others = weights[weights < code].max(initial=0)
-    silent = int(((weights == code).sum(axis=1) >= n - 1).sum())
-    if n > 3 and code in (9, 99, 999) and 0 < others <= code / 2 and silent:
-        raise DataError(
-            f"{table.where}: {counted(silent, 'row')} of this matrix hold nothing but {code:g}, and no other cell is above "
-            f"{others:g}: does {code:g} stand for no answer? Allowed: empty cells there, or another number if it is a weight"
-        )
+    """``DataError`` where cells of a matrix are 9, 99 or -9, far above all else: no answer, in surveys, and hardly a tie."""
+    n, apart = len(weights), weights[~np.eye(len(weights), dtype=bool)]
+    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
+    codes = sorted(one for one in counts if _ANSWERLESS.fullmatch(f"{one:g}"))
+    most = max((abs(one) for one in counts if one not in codes), default=0)
+    cells, silent = sum(counts[one] for one in codes), ((weights == max(codes, default=0)).sum(axis=1) >= n - 1).any()
+    far = most <= 1 or (cells >= 3 and all(3 * most <= abs(one) for one in codes)) or silent
+    if n > 3 and codes and most and far and 2 * most <= min(map(abs, codes)):
+        listed = ", ".join(f"{one:g}" for one in codes)
+        said = f"{listed} in {counted(cells, 'cell')} of this matrix, and no other number is above {most:g}"
+        asked = f"does it stand for no answer, or a tie of strength {codes[-1]:g}?"
+        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells there, or another number if it is a weight")
 
 
 def _without_sums(table: Table) -> Table:
@@ -871,14 +912,26 @@ def _without_sums(table: Table) -> Table:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
         if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+            if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
+                said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
+                raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
             return table
         below.append(ids[rows])
     if (kept is names and not below) or set(ids[:rows]) != people or len(people) != rows:
         return table
     if kept is not names:
         numbers = [[0.0 if np.isnan(one := csv_number(cell)) else one for cell in table.texts(name)] for name in names[1:]]
-        if not np.allclose(np.sum(numbers[:-1], axis=0)[:rows], numbers[-1][:rows]):
-            return table
+        own, total = np.array(numbers[:-1])[:, :rows], np.array(numbers[-1])[:rows]
+        fits = max((np.isclose(told.sum(axis=0), total) for told in (own, own != 0)), key=np.sum)
+        if not fits.all():
+            if total.max() <= own.max() or 2 * fits[total != 0].sum() < (total != 0).sum():  # a person
+                return table
+            wrong = int(np.argmin(fits))
+            said = f"{names[-1]!r} beside a matrix of {rows:,} people adds up {int(fits.sum()):,} rows, and not that of"
+            told = f"{ids[wrong][:40]!r} ({total[wrong]:g}, not {own[:, wrong].sum():g})"
+            raise DataError(
+                f"{table.where}: {said} {told}; allowed: sums or counts that are right, or none (delete this column)"
+            )
         below.append(names[-1])
     listed = ", ".join(repr(one[:40].replace(";", ",")) for one in dict.fromkeys(below) if one)
     remark = f"{table.title} is a matrix of {rows:,} people: what stands beside them is nobody, and left out ({listed})"

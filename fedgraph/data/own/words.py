@@ -154,9 +154,9 @@ def names_people(values: Collection[str], ids: Collection[str]) -> bool:
     different = every.intersection(ids)
     if len(different) < 3 or len(different) < 0.8 * len(every):
         return False
-    if not all(one.isdigit() for one in ids):
+    known, own = ([int(one) for one in some if one.isdigit()] for some in (ids, different))
+    if 2 * len(known) < len(ids) or not own:
         return True
-    known, own = [int(one) for one in ids], [int(one) for one in different]
     wide = max(known) - min(known) + 1
     years = min(own) >= 1850 and max(own) <= 2100
     return not years and (len(set(known)) < wide / 5 or (min(known) > 200 and max(own) - min(own) >= wide / 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,107 @@ def test_wrong_lines_are_told_beside_folders_that_are_not_looked_into(tmp_path: 
     written(tmp_path / "ties.csv", "source,target", [[str(PEOPLE[0]), str(PEOPLE[1])], [str(PEOPLE[0]), "7"]])
     with pytest.raises(DataError, match=r"ties.csv:3: unknown node '7'; .*not looked into: old/"):
         read(tmp_path)
+
+
+def numbered(path: Path, head: str, columns: list[list[str]]) -> Path:
+    """People 1 … 60, of whom each has a cell of each column, and a label."""
+    rows = zip(map(str, range(1, 61)), *columns, FIELDS, strict=True)
+    return written(path, f"nr,{head},field", [list(row) for row in rows])
+
+
+MARKS = [f"{row % 6 + 1},{7 * row % 10 or 5}" for row in range(60)]  # 2,3: both halves are numbers of rows
+
+
+@pytest.mark.parametrize("marks", [MARKS, [*MARKS[:50], *["5"] * 9, "n.a."], [f"{row % 6 + 1},0" for row in range(60)]])
+def test_decimal_commas_are_no_list_of_ids(tmp_path: Path, marks: list[str]) -> None:
+    ages = [str(18 + row % 30) for row in range(60)]
+    for head, columns in (("mark", [marks]), ("mark,age", [marks, ages]), ("mark,mark 2", [marks, [*reversed(marks)]])):
+        with pytest.raises(DataError, match="no table of ties was found") as why:
+            read(numbered(tmp_path / "p.csv", head, columns), label="field")
+        assert re.search(r"'mark'(, 'mark 2')?: numbers with a decimal comma", str(why.value))
+        assert "empty these cells" not in str(why.value)
+    written(tmp_path / "q.csv", "mark,field", [[mark, FIELDS[0]] for mark in marks])
+    with pytest.raises(DataError) as why:  # as of another table's people
+        read(tmp_path)
+    assert "lists ids" not in str(why.value)
+
+
+def test_the_column_that_names_people_is_asked_about_beside_decimal_commas(tmp_path: Path) -> None:
+    whom = [str(random.Random(row).randrange(1, 61)) for row in range(60)]
+    path = numbered(tmp_path / "p.csv", "km,knows", [MARKS, whom])
+    with pytest.raises(ReadingQuestion, match=r"'knows' .* --ends nr knows") as why:
+        read(path, label="field")
+    assert why.value.choices == (("nr", "knows"),)
+    truth = {frozenset((str(row + 1), one)) for row, one in enumerate(whom)}
+    assert ties_of(path, "field", ["nr", "knows"]) == {pair for pair in truth if len(pair) == 2}
+    path = numbered(tmp_path / "p.csv", "km,rank", [MARKS, [str(60 - row) for row in range(60)]])
+    with pytest.raises(DataError, match="no table of ties was found"):  # a rank: everybody has another one
+        read(path, label="field")
+    with path.open("a", encoding="utf-8") as file:  # a word among ids leaves numbers what they are
+        file.write("Summe,100,7,-\n")
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(path, label="field")
+
+
+@pytest.mark.parametrize("form", ["{},{},{}", "{};{}", "{}, {}", "[{},{}]"])
+def test_lists_of_numbers_stay_ties(tmp_path: Path, form: str) -> None:
+    whom = [[(row + step) % 60 + 1 for step in (1, 5, 9)[: form.count("{")]] for row in range(60)]
+    path = numbered(tmp_path / "p.csv", "km,with", [MARKS, [form.format(*own) for own in whom]])
+    assert ties_of(path, "field") == {frozenset((str(row + 1), str(one))) for row, own in enumerate(whom) for one in own}
+    large = [[str(PEOPLE[row]), f"{PEOPLE[row - 1]},{PEOPLE[row - 2]}", field] for row, field in enumerate(FIELDS)]
+    assert len(ties_of(written(tmp_path / "p.csv", "nr,with,field", large), "field")) == 120  # no such number is a decimal
+
+
+def matrix_of(path: Path, codes: dict[int, str], total: str = "", more: list[list[str]] | None = None, most: int = 1) -> Path:
+    """Twelve people in a matrix of 0 … most, in which some cells are codes, beside their totals, and with lines below it."""
+    whose, draw = [f"p{k}" for k in range(12)], random.Random(5)
+    rows = [[draw.choice([0, 0, 0, *range(1, most + 1)]) * (a != b) for b in range(12)] for a in range(12)]
+    for place, code in codes.items():
+        rows[place][place * 5 % 12 + 1] = code
+    ends = {"": lambda row: [], "sums": lambda row: [sum(map(int, row))], "counts": lambda row: [sum(map(bool, row))]}
+    ends["stale"] = lambda row: [sum(map(int, row)) + 9 * (row is rows[4])]
+    lines = [[who, *row, *ends[total](row)] for who, row in zip(whose, rows, strict=True)]
+    head = ",".join(["", *whose, *["Totaal"] * bool(total)])
+    return written(path, head, [*[list(map(str, line)) for line in lines], *(more or [])])
+
+
+@pytest.mark.parametrize(("codes", "most", "asked"), [
+    ({1: 9}, 1, r"9 in 1 cell\b.* above 1: .*no answer, or a tie of strength 9\?"),
+    ({1: 9, 2: 9, 3: 9}, 2, r"9 in 3 cells .* above 2"),
+    ({1: 99, 2: 8, 3: 99}, 1, r"8, 99 in 3 cells"),
+    ({1: -9, 2: 9}, 1, r"-9, 9 in 2 cells"),
+    ({1: 9}, 4, ""), ({1: 5, 2: 5, 3: 5}, 1, ""), ({}, 3, ""), ({1: 9, 2: 7, 3: 9, 4: 9}, 3, ""),
+])  # fmt: skip
+def test_codes_for_no_answer_in_a_matrix_are_no_ties_in_silence(tmp_path: Path, codes: dict, most: int, asked: str) -> None:
+    path = matrix_of(tmp_path / "m.csv", codes, most=most)
+    if asked:
+        with pytest.raises(DataError, match=asked):
+            read(path)
+    else:
+        assert "12 people" in read(path).says or read(path).graph.num_nodes == 12
+
+
+def test_totals_of_a_matrix_may_be_counts_and_what_keeps_it_from_being_one_is_named(tmp_path: Path) -> None:
+    plain = ties_of(matrix_of(tmp_path / "m.csv", {}, most=3), "")
+    for total in ("sums", "counts"):
+        more = [["Totaal", *["7"] * 13], ["0 = no", *[""] * 13]]
+        assert ties_of(matrix_of(tmp_path / "m.csv", {}, total, more, most=3), "") == plain, total
+        assert ties_of(matrix_of(tmp_path / "m.csv", {}, total, most=3), "") == plain, total
+    with pytest.raises(
+        DataError, match=r"'Totaal' beside a matrix of 12 people .* 11 rows, and not that of 'p4' .*allowed: .*this column"
+    ):
+        read(matrix_of(tmp_path / "m.csv", {}, "stale", [["Totaal", *["7"] * 13]], most=3))
+    with pytest.raises(DataError, match=r"m.csv:15: 'asked by' stands below a matrix of 12 people.*allowed: .*this line"):
+        read(matrix_of(tmp_path / "m.csv", {}, "", [["", *[""] * 12], ["asked by", "Ms", *[""] * 11]]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "flagged"), [("123", True), ("012", True), ("01", False), (["gold", "silver", "none"], False)]
+)
+def test_the_membership_of_igraph_is_made_of_ties_where_it_is_numbers(tmp_path: Path, cells: list[str], flagged: bool) -> None:
+    draw = random.Random(2)
+    people = [[str(one), draw.choice(cells), field] for one, field in zip(PEOPLE, FIELDS, strict=True)]
+    written(tmp_path / "people.csv", "id,membership,field", people)
+    written(tmp_path / "ties.csv", "source,target", [[str(PEOPLE[a]), str(PEOPLE[b])] for a, b in PAIRS])
+    says = read(tmp_path, label="field").says
+    assert ("membership (groups that a program makes of ties), taken as computed from them" in says) is flagged
