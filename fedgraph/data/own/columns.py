@@ -171,7 +171,7 @@ def read_own_columns(
         if key not in names:
             raise DataError(f"{file}: there is no column {key!r}; allowed: {', '.join(names)}")
     kept = [place for place, name in enumerate(names) if name not in rules.drop]
-    columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
+    columns = [_column(names[place], [row[place] for row in rows], names[place] in rules.bounds) for place in kept]
     wrong = []
     for place, column in zip(kept, columns, strict=True):
         called = _column_called(column.name)
@@ -227,14 +227,15 @@ def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
     return column.name, kind, held, "its rank among the people, −1 … 1 (give bounds if they are known)"
 
 
-def _column(name: str, cells: list[str]) -> _Column:
+def _column(name: str, cells: list[str], bounded: bool = False) -> _Column:
+    """bounded: whether its owner gave bounds, and said so, whatever the cells are, that it is a number."""
     lowered = {cell: cell.casefold() for cell in set(cells)}
     empty = np.array([not cell for cell in cells], dtype=bool)
     there = {*lowered.values()} - {""}
     if there <= _TRUE | _FALSE and there:
         read = {cell: float(low in _TRUE) for cell, low in lowered.items()}
         return _Column(name, "yes/no", cells, np.array([read[cell] for cell in cells]), empty)
-    if _is_code(lowered.keys() - {""}):
+    if not bounded and _is_code(lowered.keys() - {""}):
         return _Column(name, "text", cells, np.full(len(cells), np.nan), empty)
     read = {cell: csv_number(cell) for cell in lowered}
     values, how = np.array([read[cell] for cell in cells]), ""

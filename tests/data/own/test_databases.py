@@ -181,6 +181,8 @@ def test_numbers_that_begin_with_0_are_codes(tmp_path: Path) -> None:
     said = str(read(tmp_path, label="party", columns={"text": "one-hot"}).says)
     assert "tariff  text    3 texts: 01997, 05997, 09997" in said
     assert "month   number  1 … 9" in said
+    said = str(read(tmp_path, label="party", columns={"bounds": {"tariff": [0, 20000]}}).says)
+    assert "cut to 0 … 20000" in said, "whose bounds are given, it is a number whatever others have"
 
 
 @pytest.mark.parametrize("declared", [False, True])
