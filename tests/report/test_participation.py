@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from fedgraph.cells import task_facts
 from fedgraph.cells.result import Result
@@ -93,6 +94,19 @@ def test_a_difference_that_chance_may_make_is_none() -> None:
         assert found.alike("a", 1.0 - 1 / tested, 1.0)
         assert found.alike("a", 1 / tested, 0.0)
         assert found.chance("a", 1.0) <= 1.0
+
+
+@pytest.mark.parametrize("tested", [10, 25, 100, 400])
+def test_of_two_that_are_equally_good_few_are_called_different(tested: int) -> None:
+    """Exactly: both are binomial, and each pair of counts is judged."""
+    found = participation.read(of(entries()))
+    found.tested["a"] = tested
+    counts = np.arange(tested + 1)
+    widths = [found.chance("a", count / tested) for count in counts]
+    differ = np.abs(counts[:, None] - counts) / tested > np.array(widths)
+    for good in (0.002, 0.01, 0.02, 0.1, 0.5, 0.8, 0.95, 0.99):
+        likely = binom.pmf(counts, tested, good)
+        assert likely @ differ @ likely < 0.1
 
 
 @pytest.mark.parametrize(
