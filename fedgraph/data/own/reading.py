@@ -977,7 +977,9 @@ def say_graph(
     if told is not None:
         roles, label, _ = told
         who = _named_by(roles)
-        ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
+        between = f"between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
+        those = (one.removesuffix(" ids: each is a tie") for one in roles.ties.remarks if one.endswith(" ids: each is a tie"))
+        ties = f", {next((f'from each to those whom {one}' for one in those), between)}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
     if graph.owner is not None:

@@ -211,7 +211,7 @@ SAID = [
     ({"ties": ",a,b,c\na,–,0.5,\nb,0.5,–,-99\nc,,-99,–\n"}, "weights of ties (-99 … 0.5) are not used: each cell"),
     ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
     ({"ties": "source,target,weight\na,b,1\nb,c,0.5\na,c,0\n"}, "1 tie with 0 as 'weight' left out"),
-    ({"q": "Name,1st,Next\nb,a,c\na,,\nc,b,b\n"}, "ids: each is a tie"),
+    ({"q": "Name,1st,Next\nb,a,c\na,,\nc,b,b\n"}, "2, from each to those whom 1st, Next of q.csv list; 0 people"),
     ({"ties": "From,To\na,b\nb,\"a; c\"\nc,b\n"}, "1 cells of column 'To' of ties.csv name several people: each is a tie"),
     ({"people": TEAMS, "ties": "a,b,friend\nb,c,friend\n"}, "since 'b' is there again"),
     ({"ties": "a,b,kin\nb,c,friend\n" + "c,b,friend\n" * 9}, "since 'b' is there again"),
