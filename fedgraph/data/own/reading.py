@@ -139,8 +139,8 @@ def of_roles(
     except (DataError, ScenarioError) as error:
         faults.refuse()
         if isinstance(error, ReadingQuestion):
-            ends = f"listed between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
-            parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"]), ("ties", [f"{roles.one.size:,}, {ends}"])]
+            parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"])]
+            parts.append(("ties", [f"{roles.one.size:,} lines{_tied_by(roles)}"]))
             error.understood = _as_table(name, parts)
         raise
     if owners_of is not None and label is not None:
@@ -977,9 +977,7 @@ def say_graph(
     if told is not None:
         roles, label, _ = told
         who = _named_by(roles)
-        between = f"between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
-        those = (one.removesuffix(" ids: each is a tie") for one in roles.ties.remarks if one.endswith(" ids: each is a tie"))
-        ties = f", {next((f'from each to those whom {one}' for one in those), between)}"
+        ties = _tied_by(roles)
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
     if graph.owner is not None:
@@ -995,6 +993,12 @@ def say_graph(
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
     return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
+
+
+def _tied_by(roles: Roles) -> str:
+    every = " ids: each is a tie"
+    listed = (f", from each to those whom {one.removesuffix(every)}" for one in roles.ties.remarks if one.endswith(every))
+    return next(listed, f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}")
 
 
 def _named_by(roles: Roles) -> str:
