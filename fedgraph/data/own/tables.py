@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 _Facts = dict[str, Any]  # of one node, or of one tie
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
-_MOST_ABOVE = 5  # lines of words above a table
-_MOST_BELOW = 10  # lines of words below it
+_MOST_ABOVE = _MOST_BELOW = 10  # lines of words above a table, and below it
+_MOST_HEADS = 2  # rows below a header that say what columns hold
 _MOST_UNPACKED = 8 * 1024**3
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset(
@@ -813,6 +813,9 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     if headed and (again := sum(cells == head for _, cells in body)):
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
+    if headed and (count := _heads_below([cells for _, cells in body[:_SAMPLE]])):
+        remarks.append(f"{count} line{'s' * (count > 1)} below its header left out: what columns hold, {body[0][1][0][:40]!r}")
+        body = body[count:]
     if headed and (notes := _notes_below(body, width)):
         remarks.append(f"{len(notes)} line{'s' * (len(notes) > 1)} below the table left out, {notes[0][:40]!r}")
         body = body[: -len(notes)]
@@ -840,6 +843,20 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
     found = Table(where, frame, lines, headed, lost=lost, remarks=[f"{Path(where).name}: {remark}" for remark in remarks])
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _heads_below(body: Sequence[Sequence[str]]) -> int:
+    """How many first rows say what columns hold: words, or records, of a kind that no row below has, or above all numbers."""
+    for count in (k for k in range(_MOST_HEADS, 0, -1) if len(body) > k + 2):
+        heads, below = body[:count], [cells for cells in body[count:] if len(cells) == len(body[0])]
+        columns = [[cell for cell in own if cell] for own in zip(*below, strict=False)]
+        numbers = sum(bool(own) and all(map(_number_like, own)) for own in columns)
+        last, records = heads[-1], [all(cell[:2] == '{"' for cell in cells) for cells in (heads[-1], *below)]
+        words = all(last) and len(set(last)) == len(last) == len(columns) and numbers > 1
+        words &= not any(cell in own or cell.casefold() in NOTHING for cell, own in zip(last, columns, strict=False))
+        if (words or (records[0] and sum(records) == 1)) and not any(_number_like(cell) for cells in heads for cell in cells):
+            return count
+    return 0
 
 
 def _notes_below(body: Sequence[tuple[int, list[str]]], width: int) -> list[str]:
@@ -872,9 +889,16 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     filled = [sum(map(bool, cells)) for _, cells in rows[:_SAMPLE]]
     usual = Counter(filled).most_common(1)[0][0]
     width = Counter(len(cells) for _, cells in rows[:_SAMPLE]).most_common(1)[0][0]
-    above, remarks = 0, []
-    while usual > 2 and above < min(_MOST_ABOVE, len(rows) - 2) and (filled[above] == 1 or 2 * len(rows[above][1]) <= width):
+    above, sure, remarks = 0, 0, []
+    while usual > 2 and above < min(_MOST_ABOVE, len(rows) - 2):
+        alone = filled[above] == 1 or 2 * len(rows[above][1]) <= width
+        if not alone and not (filled[above] <= max(2, usual / 2) and all(rows[above][1][: filled[above]])):
+            break
+        sure += alone and sure == above
         above += 1
+    head = above + (filled[above] < usual)  # may be the second row of a header
+    if above > sure and not (rows[above][1][0] and _is_header(rows[head][1], [cells for _, cells in rows[head + 1 : _SAMPLE]])):
+        above = sure  # lines of few cells at the left, such as ``Date;2024-06-30;;;``, stand above a header alone
     if above:
         remarks.append(f"{above} line{'s' if above > 1 else ''} above the table left out, {max(rows[0][1])[:40]!r}")
         rows = rows[above:]
