@@ -30,7 +30,7 @@ from fedgraph.data.own.relations import (
     related,
     several_ties,
 )
-from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, spread
+from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, number_like, spread
 from fedgraph.data.own.words import (
     NOTHING,
     SIDES,
@@ -149,7 +149,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if not answers:
             raise
         raise DataError(answers[0]) from why
-    others = [table for table in tables if table is not ties]
+    others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks)
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
@@ -938,6 +938,53 @@ def _without_sums(table: Table) -> Table:
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
+def _without_notes(table: Table, named: Set[str], remarks: list[str]) -> Table:
+    """Without rows of one cell, or of sums, that no tie names, and whose text has other signs than its column has elsewhere."""
+    names = table.names
+    if table.role or table.matrix is not None or len(names) < 2:
+        return table
+    filled = np.array([table.frame[name].to_numpy(dtype=object) != "" for name in names], dtype=bool)
+    first, few = filled.argmax(axis=0), filled.sum(axis=0) == 1
+    if any(map(_is_sum, table.different(names[0]))):
+        few |= np.array(list(map(_is_sum, table.ids(names[0]))), dtype=bool)
+    known = set(map(_letters, named)) if few.any() else set()
+    apart = [k for k in np.flatnonzero(few).tolist() if _letters(str(table.frame.iat[k, first[k]])) not in known]
+    others = ~np.isin(np.arange(len(few)), apart)
+    if not apart or others.sum() <= max(2, len(apart)):
+        return table
+    texts = [{*table.frame[name][others]} - {""} for name in names]
+    signs: dict[int, tuple[set[str], set[str]]] = {}  # of a column: what all cells have, and what some have
+    for place in {*first[apart].tolist()}:
+        own = [set(map(_sign, one)) for one in texts[place]] or [set()]
+        signs[place] = set.intersection(*own), set.union(*own)
+    notes, plain = list[str](), list[str]()
+    for k in apart:
+        cells, place = table.frame.iloc[k].tolist(), int(first[k])
+        alone = filled[:, k].sum() == 1
+        sums = alone or all(not one or number_like(one) or {one} == own for one, own in zip(cells[1:], texts[1:], strict=True))
+        others[k] = not sums or signs[place][0] <= set(map(_sign, cells[place])) <= signs[place][1] or not texts[place]
+        if alone or not others[k]:
+            (plain if others[k] else notes).append(repr(cells[place][:40]))
+    for some, what in (
+        (notes, "left out: called as no other there, and in no tie"),
+        (plain, "like others: leave out what is nobody"),
+    ):
+        if some and (some is notes or (len(names) > 2 and _MOST_TOLD * len(some) < len(few))):
+            more = f" and {len(some) - 1:,} more" if some[1:] else ""
+            remarks.append(f"{some[0]}{more} of {table.title}, alone in the row, or with sums, {what}")
+    return table.some(others) if notes else table
+
+
+def _is_sum(cell: str) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
+    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+
+
+def _sign(letter: str) -> str:
+    """Of which kind a letter is: all letters are one, and all digits."""
+    return "a" if letter.isalpha() else "0" if letter.isdigit() else letter
+
+
 def _numbered_head(table: Table) -> Table:
     """With its first row as names, where that counts the columns of a square below it."""
     n, head = len(table.names), table.frame.iloc[0].tolist() if len(table.frame) else []
@@ -995,7 +1042,7 @@ def _holders(
         if not held and (begin or "0" in wanted) and counted_so:
             asked = f"{others[0].where}: no column holds the ends of ties, and there are {longest:,} rows: are people numbers "
             raise ReadingQuestion(f"{asked}of rows, from {begin}? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
-    for table in others:
+    for table in (_without_notes(one, wanted, remarks) if id != ROW else one for one in others):
         if id == ROW and ROW not in table.names:
             if 2 * len(table.frame) < longest and not is_labels(table):
                 found.aside[table.title] = "no row for each of the people"

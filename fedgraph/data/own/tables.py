@@ -237,9 +237,7 @@ def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -
         name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | ID_NAMES) for name in plain
     )
     below = rows[1][1] if len(rows) > 1 else []
-    worded = any(
-        not _number_like(one) and _number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False)
-    )
+    worded = any(not number_like(one) and number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False))
     nobody = not any(cell in known for cell in first[:columns])
     return [cells for _, cells in (rows[1:] if nobody and (called or worded) else rows)]
 
@@ -850,11 +848,11 @@ def _heads_below(body: Sequence[Sequence[str]]) -> int:
     for count in (k for k in range(_MOST_HEADS, 0, -1) if len(body) > k + 2):
         heads, below = body[:count], [cells for cells in body[count:] if len(cells) == len(body[0])]
         columns = [[cell for cell in own if cell] for own in zip(*below, strict=False)]
-        numbers = sum(bool(own) and all(map(_number_like, own)) for own in columns)
+        numbers = sum(bool(own) and all(map(number_like, own)) for own in columns)
         last, records = heads[-1], [all(cell[:2] == '{"' for cell in cells) for cells in (heads[-1], *below)]
         words = all(last) and len(set(last)) == len(last) == len(columns) and numbers > 1
         words &= not any(cell in own or cell.casefold() in NOTHING for cell, own in zip(last, columns, strict=False))
-        if (words or (records[0] and sum(records) == 1)) and not any(_number_like(cell) for cells in heads for cell in cells):
+        if (words or (records[0] and sum(records) == 1)) and not any(number_like(cell) for cells in heads for cell in cells):
             return count
     return 0
 
@@ -877,7 +875,7 @@ def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
     """
     (_, cells), others = body[-1], [own for _, own in body[:-1]]
     name, *filled = [*filter(None, cells), ""]
-    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
+    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(number_like, filled[:-1])):
         return False
     columns = zip(map(csv_number, cells), zip(*others, strict=False), strict=False)
     sums = [(one, math.fsum(csv_number(cell) for cell in own if cell)) for one, own in columns if not math.isnan(one)]
@@ -909,10 +907,10 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     numbers = [
         place
         for place in range(len(first))
-        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(_number_like, own))
+        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(number_like, own))
     ]
     merged = not all(first) or len(set(first)) < len(first)
-    texts = not any(map(_number_like, (*first, *second)))
+    texts = not any(map(number_like, (*first, *second)))
     matrix = second[0] in first[1:]
     if merged and texts and not matrix and any(second[place] for place in numbers):
         spread_right = zip(_spread_right(first, second), second, strict=True)
@@ -961,7 +959,8 @@ def _of_typed_header(table: Table, typed: Sequence[re.Match[str] | None]) -> Tab
     return replace(table, frame=frame, role=role, id=said.get("id"), ends=ends)
 
 
-def _number_like(cell: str) -> bool:
+def number_like(cell: str) -> bool:
+    """Whether a cell is written as a number, or a date."""
     return not math.isnan(csv_number(cell)) or bool(
         re.fullmatch(r"[+-]?\d+|[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+|\d{4}-\d\d-\d\d.*", cell)
     )
@@ -973,13 +972,13 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     weak = sides_of(first, WEAK_SIDES[:2])
     paired = bool(sides_of(first, SIDES)) or (bool(weak) and not _is_people(first, below))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
-    texts = [cell for cell in first if not _number_like(cell)]
+    texts = [cell for cell in first if not number_like(cell)]
     twice = len(set(first)) < len(first)
     if not texts:
         return False
     if twice and not (paired or typed or known[0]):  # names, which ``_named`` refuses, where words alone stand above numbers
         columns = [[cells[place] for cells in below if place < len(cells) and cells[place]] for place in range(len(first))]
-        return len(texts) == len(first) and any(column and all(map(_number_like, column)) for column in columns)
+        return len(texts) == len(first) and any(column and all(map(number_like, column)) for column in columns)
     if not below:
         return (paired or typed or any(map(is_id_name, first))) and len(texts) == len(first)
     if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
@@ -989,8 +988,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         column = [cells[place] for cells in below if place < len(cells) and cells[place].casefold() not in NOTHING]
         if not column:
             kinds.append(None)
-        elif all(map(_number_like, column)):
-            kinds.append((not _number_like(cell) and cell.casefold() not in NOTHING) or (None if not cell else False))
+        elif all(map(number_like, column)):
+            kinds.append((not number_like(cell) and cell.casefold() not in NOTHING) or (None if not cell else False))
         elif len(column) >= 10 and len(set(column)) * 5 <= len(column) and cell:
             kinds.append(True if cell not in column else None)
         else:
@@ -999,7 +998,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return True
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
         digits = all(cell.isdigit() for cell in first[1:])
-        return known[0] and (digits or is_id_name(first[0])) and not _number_like(first[0])
+        return known[0] and (digits or is_id_name(first[0])) and not number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
 
 
