@@ -940,38 +940,38 @@ def _without_sums(table: Table) -> Table:
 
 def _without_notes(table: Table, named: Set[str], remarks: list[str]) -> Table:
     """Without rows of one cell, or of sums, that no tie names, and whose text has other signs than its column has elsewhere."""
-    names = table.names
-    if table.role or table.matrix is not None or len(names) < 2:
+    columns = [table.frame[name].to_numpy(dtype=object) for name in table.names]
+    if table.role or table.matrix is not None or len(columns) < 2:
         return table
-    filled = np.array([table.frame[name].to_numpy(dtype=object) != "" for name in names], dtype=bool)
-    first, few = filled.argmax(axis=0), filled.sum(axis=0) == 1
-    if any(map(_is_sum, table.different(names[0]))):
-        few |= np.array(list(map(_is_sum, table.ids(names[0]))), dtype=bool)
+    filled = np.array([own != "" for own in columns], dtype=bool)
+    first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
+    few = count == 1
+    for k in np.flatnonzero((count > 1) & (count < len(columns))):
+        few[k] = _is_sum(columns[0][k])
     known = set(map(_letters, named)) if few.any() else set()
-    apart = [k for k in np.flatnonzero(few).tolist() if _letters(str(table.frame.iat[k, first[k]])) not in known]
+    apart = [k for k in np.flatnonzero(few).tolist() if _letters(columns[first[k]][k]) not in known]
     others = ~np.isin(np.arange(len(few)), apart)
     if not apart or others.sum() <= max(2, len(apart)):
         return table
-    texts = [{*table.frame[name][others]} - {""} for name in names]
+    texts = [{*own[others]} - {""} for own in columns]
     signs: dict[int, tuple[set[str], set[str]]] = {}  # of a column: what all cells have, and what some have
-    for place in {*first[apart].tolist()}:
-        own = [set(map(_sign, one)) for one in texts[place]] or [set()]
-        signs[place] = set.intersection(*own), set.union(*own)
+    for place in {first[k] for k in apart}:
+        every = [set(map(_sign, one)) for one in texts[place]] or [set()]
+        signs[place] = set.intersection(*every), set.union(*every)
     notes, plain = list[str](), list[str]()
     for k in apart:
-        cells, place = table.frame.iloc[k].tolist(), int(first[k])
-        alone = filled[:, k].sum() == 1
-        sums = alone or all(not one or number_like(one) or {one} == own for one, own in zip(cells[1:], texts[1:], strict=True))
-        others[k] = not sums or signs[place][0] <= set(map(_sign, cells[place])) <= signs[place][1] or not texts[place]
-        if alone or not others[k]:
-            (plain if others[k] else notes).append(repr(cells[place][:40]))
-    for some, what in (
-        (notes, "left out: called as no other there, and in no tie"),
-        (plain, "like others: leave out what is nobody"),
-    ):
-        if some and (some is notes or (len(names) > 2 and _MOST_TOLD * len(some) < len(few))):
-            more = f" and {len(some) - 1:,} more" if some[1:] else ""
-            remarks.append(f"{some[0]}{more} of {table.title}, alone in the row, or with sums, {what}")
+        cell, (least, most) = columns[first[k]][k], signs[first[k]]
+        row = [] if count[k] == 1 else [(own[k], told) for own, told in zip(columns[1:], texts[1:], strict=True) if own[k]]
+        others[k] = not most or least <= set(map(_sign, cell)) <= most
+        others[k] |= not all(number_like(one) or {one} == told for one, told in row)
+        if not (row and others[k]):
+            (plain if others[k] else notes).append(repr(cell[:40]))
+    listed = {"beside nothing or sums, called as no other and in no tie, is left out": notes}
+    if len(columns) > 2 and _MOST_TOLD * len(plain) < len(few):
+        listed["beside nothing, is a person like others: if not, leave it out"] = plain
+    for what, some in ((what, some) for what, some in listed.items() if some):
+        more = f", as {len(some) - 1:,} more," if some[1:] else ""
+        remarks.append(f"{some[0]}{more} in {table.title}, {what}")
     return table.some(others) if notes else table
 
 

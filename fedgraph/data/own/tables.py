@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import lakes, replies
-from fedgraph.data.own.columns import csv_number
+from fedgraph.data.own.columns import bare_number, csv_number
 from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
@@ -962,7 +962,9 @@ def _of_typed_header(table: Table, typed: Sequence[re.Match[str] | None]) -> Tab
 def number_like(cell: str) -> bool:
     """Whether a cell is written as a number, or a date."""
     return not math.isnan(csv_number(cell)) or bool(
-        re.fullmatch(r"[+-]?\d+|[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+|\d{4}-\d\d-\d\d.*", cell)
+        re.fullmatch(
+            r"[+-]?(\d+|\d{1,3}(,\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+(,\d+)?|\d+,\d+)|\d{4}-\d\d-\d\d.*", bare_number(cell)[0]
+        )
     )
 
 

@@ -246,9 +246,9 @@ AROUND = [
     (["All Workers;;;;", DATE, ";;;;", STAFF_HEAD, *STAFF], "2 lines above the table left out, 'All Workers'"),
     ([DATE, "Unit;Top;;;", "By;Ann;;;", STAFF_HEAD, *STAFF], "3 lines above the table left out, 'Effective as of'"),
     ([STAFF_HEAD, WORDS, *STAFF], "1 line below its header left out: what columns hold, 'Id'"),
-    *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} of staff") for more in (
+    *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} in staff") for more in (
         "Total: 30;;;;", "Total;30;;;", "Total: 30;;;4;", "30 Sätze;;;;", "Stand: 01.07.2024;;;;", "*** Ende ***;;;;")),
-    ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0' and 1 more of staff"),
+    ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0', as 1 more, in staff"),
     ([STAFF_HEAD, WORDS, IDS, *STAFF], "2 lines below its header left out: what columns hold, 'Id'"),
 ]  # fmt: skip
 
@@ -277,7 +277,7 @@ def test_a_row_with_one_fact_is_a_person_if_a_tie_names_it_or_others_are_called_
     people = "id;team;age\n" + "".join(f"{one};x;3\n" for one in ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal"))
     reading = given(tmp_path, {"people.csv": f"{people}{row}\n", "ties.csv": f"source,target\nann,bob\nbob,{end}\n"}, label="")
     assert graph_of(reading).num_nodes == 9
-    assert ("'zoë' of people.csv, alone in the row, or with sums, like others" in reading.says) == (row[0] == "z")
+    assert ("'zoë' in people.csv, beside nothing, is a person like others" in reading.says) == (row[0] == "z")
 
 
 def test_first_rows_with_few_facts_or_words_for_numbers_stay(tmp_path: Path) -> None:
