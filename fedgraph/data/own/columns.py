@@ -1,9 +1,9 @@
 """Columns of people: numbers, yes/no facts, texts and empty cells become one matrix of columns on a like scale.
 
 A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. Dates (2024-12-31,
-31.12.2024; 31/12/2024 where a day above 12 says which is the month) are numbers: days since 1970. So are 2,038.35, and 2,5
-where all commas may be decimal ones. Kinds follow from everybody's cells and are taken as public: a row on such columns states
-``columns-public``, whatever was found. The user decides the rest:
+31.12.2024; 31/12/2024 where a day above 12 says which is the month) are numbers: days since 1970. So are 2,038.35, 2 038 €, and
+2,5 where all commas may be decimal ones. Kinds follow from everybody's cells and are taken as public: a row on such columns
+states ``columns-public``, whatever was found. The user decides the rest:
 
 - ``bounds`` names the least and the largest value of a column. They must be known without the data, so they cost no privacy. A
   value outside is cut to the bound, and the column is brought to −1 … 1, one of nothing but 0 and 1, too: otherwise one person
@@ -349,23 +349,62 @@ def _slashed_days(cells: Sequence[str]) -> np.ndarray:
     return np.array([day_in(f"{m[day]}.{m[month]}.{m[3]}") if m else math.nan for m in found])
 
 
-def _with_commas(cells: Sequence[str]) -> np.ndarray:
-    """Numbers written 2,038.35, or with a decimal comma, where some cell tells which of both a comma is."""
-    commas = [cell for cell in cells if "," in cell]
-    if any(
-        re.fullmatch(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+", cell) and not re.fullmatch(r"[^,]*,\d{3}", cell) for cell in commas
-    ):
-        german = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
-        return np.array(
-            [csv_number(cell.replace(".", "").replace(",", ".")) if german.fullmatch(cell) else math.nan for cell in cells]
-        )
-    english = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-    if any(english.fullmatch(cell) and ("." in cell or cell.count(",") > 1) for cell in commas):
-        return np.array([csv_number(cell.replace(",", "")) if english.fullmatch(cell) else csv_number(cell) for cell in cells])
-    return np.full(len(cells), math.nan)
+def bare_number(cell: str) -> tuple[str, str]:
+    """(a number without gaps between thousands, a sign of money or shares, and with its minus in front; that sign).
+
+    Any other cell is as it is. 65- and (12) may be other things than numbers below 0.
+    """
+    found = _DRESSED.fullmatch(cell.replace("\u2212", "-"))
+    if found is None:
+        return cell, ""
+    number, signs = re.sub(_GAP, "", found["number"]), [one for one in (found["before"], found["after"]) if one]
+    minus = [one for one in (found["open"], found["minus"], found["inner"], found["behind"]) if one]
+    parted = number != found["number"] or not number.isdigit()
+    sure = parted or bool(signs) or (len(number) > 2 and not found["behind"])
+    if len(signs) > 1 or len(minus) > 1 or bool(found["open"]) != bool(found["close"]):
+        return cell, ""
+    if (found["open"] or found["behind"]) and not sure:
+        return cell, ""
+    return "-" * bool(minus) + number, "".join(signs)
 
 
-_WRITTEN = ((_days, "date"), (_slashed_days, "date"), (_with_commas, "commas"))  # other ways to write numbers
+def _dressed(cells: Sequence[str]) -> np.ndarray:
+    """Numbers written 2,038.35, or 2 038,35 €, or with a minus behind; a comma is what some cell, or money, tells."""
+    read = [bare_number(cell) for cell in cells]
+    signs = {sign for (_, sign), cell in zip(read, cells, strict=True) if cell and cell.casefold() not in _NO_NUMBER}
+    phones = len({*map(len, cells)} - {0}) == 1 and re.fullmatch(r"\d{3}( \d{3}){2,}", max(cells))
+    if (
+        len(signs) > 1 or phones or all(cell[:1] in ("(", "") or cell[-1] == "-" for cell in cells)
+    ):  # signs of nothing, or of all
+        return np.full(len(cells), math.nan)
+    numbers = [number for number, _ in read]
+    money = bool(signs - {"", "%", "\u2030"})
+    marked = [one for one in numbers if "," in one or one.count(".") > 1 or (money and _EITHER.fullmatch(one))]
+    sure = [one for one in marked if not _EITHER.fullmatch(one)]
+    marks = {mark for one in marked for mark in one if mark in ".,"} if money and not sure else set()
+    if any(map(_GERMAN.fullmatch, sure)) or marks == {"."}:
+        numbers = [one.replace(".", "").replace(",", ".") if _GERMAN.fullmatch(one) else "" for one in numbers]
+    elif any(map(_ENGLISH.fullmatch, sure)) or marks == {","}:
+        numbers = [one.replace(",", "") if _ENGLISH.fullmatch(one) else one for one in numbers]
+    elif marked:
+        return np.full(len(cells), math.nan)
+    return np.array([csv_number(one) for one in numbers])
+
+
+_GAP = "[ \u00a0\u2009\u202f'\u2019]"
+_MONEY = (
+    r"[A-Z]{0,3}[$\u20ac\u00a3\u00a5\u20b9\u20bd\u20ba\u20b4]|EUR|USD|GBP|CHF|JPY|CNY|INR|BRL|CAD|AUD|NZD|MXN|ZAR|TRY|RUB|UAH|PLN|CZK|HUF|RON|BGN|"
+    r"SEK|NOK|DKK|ISK|z\u0142|K\u010d|kr\.?|Ft|lei|Fr\.?"
+)
+_DRESSED = re.compile(
+    rf"(?P<open>\()?(?P<minus>-)?\s?(?P<before>{_MONEY})?\s?(?P<inner>-)?"
+    rf"(?P<number>\d{{1,3}}(?:(?P<gap>{_GAP})\d{{3}}(?:(?P=gap)\d{{3}})*)(?:[.,]\d+)?|\d[\d.,]*)"
+    rf"(?P<behind>-)?\s?(?P<after>{_MONEY}|[%\u2030])?(?P<close>\))?"
+)
+_EITHER = re.compile(r"-?\d{1,3}[.,]\d{3}")  # thousands, or a fraction
+_GERMAN = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
+_ENGLISH = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
+_WRITTEN = ((_days, "date"), (_slashed_days, "date"), (_dressed, ""))  # other ways to write numbers
 
 
 def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> GraphColumns | None:

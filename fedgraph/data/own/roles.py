@@ -30,7 +30,7 @@ from fedgraph.data.own.relations import (
     related,
     several_ties,
 )
-from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, spread
+from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, number_like, spread
 from fedgraph.data.own.words import (
     NOTHING,
     SIDES,
@@ -149,7 +149,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if not answers:
             raise
         raise DataError(answers[0]) from why
-    others = [table for table in tables if table is not ties]
+    others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks)
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
@@ -938,6 +938,53 @@ def _without_sums(table: Table) -> Table:
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
+def _without_notes(table: Table, named: Set[str], remarks: list[str]) -> Table:
+    """Without rows of one cell, or of sums, that no tie names, and whose text has other signs than its column has elsewhere."""
+    columns = [table.frame[name].to_numpy(dtype=object) for name in table.names]
+    if table.role or table.matrix is not None or len(columns) < 2:
+        return table
+    filled = np.array([own != "" for own in columns], dtype=bool)
+    first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
+    few = count == 1
+    for k in np.flatnonzero((count > 1) & (count < len(columns))):
+        few[k] = _is_sum(columns[0][k])
+    known = set(map(_letters, named)) if few.any() else set()
+    apart = [k for k in np.flatnonzero(few).tolist() if _letters(columns[first[k]][k]) not in known]
+    others = ~np.isin(np.arange(len(few)), apart)
+    if not apart or others.sum() <= max(2, len(apart)):
+        return table
+    texts = [{*own[others]} - {""} for own in columns]
+    signs: dict[int, tuple[set[str], set[str]]] = {}  # of a column: what all cells have, and what some have
+    for place in {first[k] for k in apart}:
+        every = [set(map(_sign, one)) for one in texts[place]] or [set()]
+        signs[place] = set.intersection(*every), set.union(*every)
+    notes, plain = list[str](), list[str]()
+    for k in apart:
+        cell, (least, most) = columns[first[k]][k], signs[first[k]]
+        row = [] if count[k] == 1 else [(own[k], told) for own, told in zip(columns[1:], texts[1:], strict=True) if own[k]]
+        others[k] = not most or least <= set(map(_sign, cell)) <= most
+        others[k] |= not all(number_like(one) or {one} == told for one, told in row)
+        if not (row and others[k]):
+            (plain if others[k] else notes).append(repr(cell[:40]))
+    listed = {"beside nothing or sums, called as no other and in no tie, is left out": notes}
+    if len(columns) > 2 and _MOST_TOLD * len(plain) < len(few):
+        listed["beside nothing, is a person like others: if not, leave it out"] = plain
+    for what, some in ((what, some) for what, some in listed.items() if some):
+        more = f", as {len(some) - 1:,} more," if some[1:] else ""
+        remarks.append(f"{some[0]}{more} in {table.title}, {what}")
+    return table.some(others) if notes else table
+
+
+def _is_sum(cell: str) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
+    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+
+
+def _sign(letter: str) -> str:
+    """Of which kind a letter is: all letters are one, and all digits."""
+    return "a" if letter.isalpha() else "0" if letter.isdigit() else letter
+
+
 def _numbered_head(table: Table) -> Table:
     """With its first row as names, where that counts the columns of a square below it."""
     n, head = len(table.names), table.frame.iloc[0].tolist() if len(table.frame) else []
@@ -995,7 +1042,7 @@ def _holders(
         if not held and (begin or "0" in wanted) and counted_so:
             asked = f"{others[0].where}: no column holds the ends of ties, and there are {longest:,} rows: are people numbers "
             raise ReadingQuestion(f"{asked}of rows, from {begin}? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
-    for table in others:
+    for table in (_without_notes(one, wanted, remarks) if id != ROW else one for one in others):
         if id == ROW and ROW not in table.names:
             if 2 * len(table.frame) < longest and not is_labels(table):
                 found.aside[table.title] = "no row for each of the people"

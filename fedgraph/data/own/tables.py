@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import lakes, replies
-from fedgraph.data.own.columns import csv_number
+from fedgraph.data.own.columns import bare_number, csv_number
 from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 _Facts = dict[str, Any]  # of one node, or of one tie
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
-_MOST_ABOVE = 5  # lines of words above a table
-_MOST_BELOW = 10  # lines of words below it
+_MOST_ABOVE = _MOST_BELOW = 10  # lines of words above a table, and below it
+_MOST_HEADS = 2  # rows below a header that say what columns hold
 _MOST_UNPACKED = 8 * 1024**3
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset(
@@ -237,9 +237,7 @@ def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -
         name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | ID_NAMES) for name in plain
     )
     below = rows[1][1] if len(rows) > 1 else []
-    worded = any(
-        not _number_like(one) and _number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False)
-    )
+    worded = any(not number_like(one) and number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False))
     nobody = not any(cell in known for cell in first[:columns])
     return [cells for _, cells in (rows[1:] if nobody and (called or worded) else rows)]
 
@@ -813,6 +811,9 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     if headed and (again := sum(cells == head for _, cells in body)):
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
+    if headed and (count := _heads_below([cells for _, cells in body[:_SAMPLE]])):
+        remarks.append(f"{count} line{'s' * (count > 1)} below its header left out: what columns hold, {body[0][1][0][:40]!r}")
+        body = body[count:]
     if headed and (notes := _notes_below(body, width)):
         remarks.append(f"{len(notes)} line{'s' * (len(notes) > 1)} below the table left out, {notes[0][:40]!r}")
         body = body[: -len(notes)]
@@ -842,6 +843,20 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
 
 
+def _heads_below(body: Sequence[Sequence[str]]) -> int:
+    """How many first rows say what columns hold: words, or records, of a kind that no row below has, or above all numbers."""
+    for count in (k for k in range(_MOST_HEADS, 0, -1) if len(body) > k + 2):
+        heads, below = body[:count], [cells for cells in body[count:] if len(cells) == len(body[0])]
+        columns = [[cell for cell in own if cell] for own in zip(*below, strict=False)]
+        numbers = sum(bool(own) and all(map(number_like, own)) for own in columns)
+        last, records = heads[-1], [all(cell[:2] == '{"' for cell in cells) for cells in (heads[-1], *below)]
+        words = all(last) and len(set(last)) == len(last) == len(columns) and numbers > 1
+        words &= not any(cell in own or cell.casefold() in NOTHING for cell, own in zip(last, columns, strict=False))
+        if (words or (records[0] and sum(records) == 1)) and not any(number_like(cell) for cells in heads for cell in cells):
+            return count
+    return 0
+
+
 def _notes_below(body: Sequence[tuple[int, list[str]]], width: int) -> list[str]:
     """The last lines of one cell, where they are words and no row that was cut off: below an empty line, or of more words."""
     count = next((k for k, (_, cells) in enumerate(reversed(body)) if len(cells) == width or sum(map(bool, cells)) != 1), 0)
@@ -860,7 +875,7 @@ def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
     """
     (_, cells), others = body[-1], [own for _, own in body[:-1]]
     name, *filled = [*filter(None, cells), ""]
-    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
+    if not TOTAL.fullmatch(name.rstrip(": ")) or not all(map(number_like, filled[:-1])):
         return False
     columns = zip(map(csv_number, cells), zip(*others, strict=False), strict=False)
     sums = [(one, math.fsum(csv_number(cell) for cell in own if cell)) for one, own in columns if not math.isnan(one)]
@@ -872,9 +887,16 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     filled = [sum(map(bool, cells)) for _, cells in rows[:_SAMPLE]]
     usual = Counter(filled).most_common(1)[0][0]
     width = Counter(len(cells) for _, cells in rows[:_SAMPLE]).most_common(1)[0][0]
-    above, remarks = 0, []
-    while usual > 2 and above < min(_MOST_ABOVE, len(rows) - 2) and (filled[above] == 1 or 2 * len(rows[above][1]) <= width):
+    above, sure, remarks = 0, 0, []
+    while usual > 2 and above < min(_MOST_ABOVE, len(rows) - 2):
+        alone = filled[above] == 1 or 2 * len(rows[above][1]) <= width
+        if not alone and not (filled[above] <= max(2, usual / 2) and all(rows[above][1][: filled[above]])):
+            break
+        sure += alone and sure == above
         above += 1
+    head = above + (filled[above] < usual)  # may be the second row of a header
+    if above > sure and not (rows[above][1][0] and _is_header(rows[head][1], [cells for _, cells in rows[head + 1 : _SAMPLE]])):
+        above = sure  # lines of few cells at the left, such as ``Date;2024-06-30;;;``, stand above a header alone
     if above:
         remarks.append(f"{above} line{'s' if above > 1 else ''} above the table left out, {max(rows[0][1])[:40]!r}")
         rows = rows[above:]
@@ -885,10 +907,10 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     numbers = [
         place
         for place in range(len(first))
-        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(_number_like, own))
+        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(number_like, own))
     ]
     merged = not all(first) or len(set(first)) < len(first)
-    texts = not any(map(_number_like, (*first, *second)))
+    texts = not any(map(number_like, (*first, *second)))
     matrix = second[0] in first[1:]
     if merged and texts and not matrix and any(second[place] for place in numbers):
         spread_right = zip(_spread_right(first, second), second, strict=True)
@@ -937,9 +959,12 @@ def _of_typed_header(table: Table, typed: Sequence[re.Match[str] | None]) -> Tab
     return replace(table, frame=frame, role=role, id=said.get("id"), ends=ends)
 
 
-def _number_like(cell: str) -> bool:
+def number_like(cell: str) -> bool:
+    """Whether a cell is written as a number, or a date."""
     return not math.isnan(csv_number(cell)) or bool(
-        re.fullmatch(r"[+-]?\d+|[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+|\d{4}-\d\d-\d\d.*", cell)
+        re.fullmatch(
+            r"[+-]?(\d+|\d{1,3}(,\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+(,\d+)?|\d+,\d+)|\d{4}-\d\d-\d\d.*", bare_number(cell)[0]
+        )
     )
 
 
@@ -949,13 +974,13 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     weak = sides_of(first, WEAK_SIDES[:2])
     paired = bool(sides_of(first, SIDES)) or (bool(weak) and not _is_people(first, below))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
-    texts = [cell for cell in first if not _number_like(cell)]
+    texts = [cell for cell in first if not number_like(cell)]
     twice = len(set(first)) < len(first)
     if not texts:
         return False
     if twice and not (paired or typed or known[0]):  # names, which ``_named`` refuses, where words alone stand above numbers
         columns = [[cells[place] for cells in below if place < len(cells) and cells[place]] for place in range(len(first))]
-        return len(texts) == len(first) and any(column and all(map(_number_like, column)) for column in columns)
+        return len(texts) == len(first) and any(column and all(map(number_like, column)) for column in columns)
     if not below:
         return (paired or typed or any(map(is_id_name, first))) and len(texts) == len(first)
     if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
@@ -965,8 +990,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         column = [cells[place] for cells in below if place < len(cells) and cells[place].casefold() not in NOTHING]
         if not column:
             kinds.append(None)
-        elif all(map(_number_like, column)):
-            kinds.append((not _number_like(cell) and cell.casefold() not in NOTHING) or (None if not cell else False))
+        elif all(map(number_like, column)):
+            kinds.append((not number_like(cell) and cell.casefold() not in NOTHING) or (None if not cell else False))
         elif len(column) >= 10 and len(set(column)) * 5 <= len(column) and cell:
             kinds.append(True if cell not in column else None)
         else:
@@ -975,7 +1000,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return True
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
         digits = all(cell.isdigit() for cell in first[1:])
-        return known[0] and (digits or is_id_name(first[0])) and not _number_like(first[0])
+        return known[0] and (digits or is_id_name(first[0])) and not number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
 
 

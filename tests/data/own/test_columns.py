@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgraph import data
-from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, kind_of, read_own_columns, scaled_to_bounds
+from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, kind_of, numbers_in, read_own_columns, scaled_to_bounds
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 from tests.data.own.clubs import lines, put
@@ -39,6 +39,19 @@ def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> OwnC
 )  # fmt: skip
 def test_kinds_are_found_by_the_cells(kind: str, cells: tuple[str, ...]) -> None:
     assert kind_of(cells) == kind
+
+
+@pytest.mark.parametrize(("cells", "numbers"), [
+    ("1 000,50|-20|2 345 678", [1000.5, -20, 2345678]), ("1\u202f000|950", [1000, 950]), ("1'000.50|7", [1000.5, 7]),
+    ("1.000,00 €|-3,50 €", [1000, -3.5]), ("$1,000|-$20|($3)", [1000, -20, -3]), ("1.000 €|950 €", [1000, 950]),
+    ("CHF 1’000.50|CHF 7", [1000.5, 7]), ("12 345,00 zł|0,10 zł", [12345, 0.1]), ("10.5%|3 %", [10.5, 3]),
+    ("1.074,74-|12,00", [-1074.74, 12]), ("(1074.74)|12.5|\u22127", [-1074.74, 12.5, -7]), ("1.234.567|950", [1234567, 950]),
+    ("12 €|$5", None), ("10%|20%|0.5", None), ("654 688 580|732 829 320", None), ("2-|3+|1-", None), ("(123)|(45.5)", None),
+    ("12 kg|3 kg", None), ("2,038|1,500", None), ("2.038%|1,500%", None),
+])  # fmt: skip
+def test_numbers_are_read_as_offices_write_them(cells: str, numbers: list[float] | None) -> None:
+    assert kind_of(cells.split("|")) == ("text" if numbers is None else "number")
+    assert numbers is None or numbers_in(cells.split("|")).tolist() == numbers
 
 
 def test_words_for_nothing_among_numbers_are_empty_cells(tmp_path: Path) -> None:

@@ -235,6 +235,60 @@ def test_what_people_add_to_a_table_is_no_tie_and_said(tables: dict[str, str], s
     assert says in reading.says
 
 
+STAFF = [f"{1000 + k};N{k};{'ABC'[k % 3]};2020-01-{10 + k % 18};{1000 + k // 3 if k else ''}" for k in range(30)]
+STAFF_HEAD = "id;name;level;hired;manager_id"
+DATE, WORDS, IDS = (
+    "Effective as of;2024-06-30;;;",
+    "Id;Name;Which level?;When?;Whose?",
+    ";".join(['"{""ImportId"":""Q""}"'] * 5),
+)
+AROUND = [
+    (["All Workers;;;;", DATE, ";;;;", STAFF_HEAD, *STAFF], "2 lines above the table left out, 'All Workers'"),
+    ([DATE, "Unit;Top;;;", "By;Ann;;;", STAFF_HEAD, *STAFF], "3 lines above the table left out, 'Effective as of'"),
+    ([STAFF_HEAD, WORDS, *STAFF], "1 line below its header left out: what columns hold, 'Id'"),
+    *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} in staff") for more in (
+        "Total: 30;;;;", "Total;30;;;", "Total: 30;;;4;", "30 Sätze;;;;", "Stand: 01.07.2024;;;;", "*** Ende ***;;;;")),
+    ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0', as 1 more, in staff"),
+    ([STAFF_HEAD, WORDS, IDS, *STAFF], "2 lines below its header left out: what columns hold, 'Id'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+@pytest.mark.parametrize(("rows", "says"), AROUND)
+def test_what_programs_write_around_a_table_is_nobody_and_said(rows: list[str], says: str, form: str, tmp_path: Path) -> None:
+    file = tmp_path / f"staff.{form}"
+    if form == "csv":
+        file.write_text("\n".join(rows), encoding="utf-8")
+    else:
+        cells = [[cell.strip('"').replace('""', '"') for cell in row.split(";")] for row in rows]
+        pd.DataFrame(cells).to_excel(file, header=False, index=False)
+    reading = read(file, label="level")
+    assert set(graph_of(reading).ids) == {str(1000 + k) for k in range(30)}
+    assert says in reading.says
+
+
+ODD = [("p.9;;", "p.9"), ("zoë;;", "ann"), ("Total;z;", "ann"), ("p.9;z;4", "ann")]
+
+
+@pytest.mark.parametrize(("row", "end"), ODD)
+def test_a_row_with_one_fact_is_a_person_if_a_tie_names_it_or_others_are_called_alike(
+    row: str, end: str, tmp_path: Path
+) -> None:
+    people = "id;team;age\n" + "".join(f"{one};x;3\n" for one in ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal"))
+    reading = given(tmp_path, {"people.csv": f"{people}{row}\n", "ties.csv": f"source,target\nann,bob\nbob,{end}\n"}, label="")
+    assert graph_of(reading).num_nodes == 9
+    assert ("'zoë' in people.csv, beside nothing, is a person like others" in reading.says) == (row[0] == "z")
+
+
+def test_first_rows_with_few_facts_or_words_for_numbers_stay(tmp_path: Path) -> None:
+    text = "x;y;;;\nann;bob;friend;work;old\n" + "".join(f"x{k};y{k};friend;work;new\n" for k in range(9))
+    assert ties_of(given(tmp_path, {"t.csv": text}, ends=["column 1", "column 2"])) >= pairs_of("x-y ann-bob")
+    people = ["id;age;size;team", "p0;unknown;unknown;x", *(f"p{k};{20 + k};{150 + k};{'xy'[k % 2]}" for k in range(1, 12))]
+    assert (
+        graph_of(given(tmp_path / "a", {"people.csv": "\n".join(people), "ties.csv": ring(12)}, label="team")).num_nodes == 12
+    )
+
+
 KEPT = [
     (5, 4, {"ties": ",a,b,c,z,Suma\na,0,1,0,0,1\nb,1,0,1,0,0\nc,0,1,0,0,1\nz,0,0,0,0,0\nSuma,1,0,1,0,0\n"}),
     (4, 2, {"people": "name,team,age\na,x,20\nb,y,30\nc,x,40\nSuma,y,\n", "ties": AB_BC["ties.csv"]}),
