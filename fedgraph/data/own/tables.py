@@ -411,9 +411,12 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
             continue
         names = list(dict.fromkeys(name for one in own for name in one.names))
         frame = pd.concat([one.frame.reindex(columns=names, fill_value="") for one in own], ignore_index=True)
+        whole = len(frame)
+        frame = frame.drop_duplicates(ignore_index=True) if all(one.paged for one in own) else frame
         unused = tuple(dict.fromkeys(one for page in own for one in page.unused))
         unused = tuple(one for one in unused if one != replies.MORE or all(replies.MORE in page.unused for page in own))
         said = f"{len(own)} files are one table, {called.lstrip('/')}"
+        said += f" ({whole - len(frame):,} of {whole:,} rows stand on several pages)" if len(frame) < whole else ""
         found.append(replace(first, where=f"{folder}{called}", frame=frame, lines=np.zeros(0, np.int64), unused=unused,
                              remarks=[*dict.fromkeys(one for page in own for one in page.remarks), said]))  # fmt: skip
     return found
