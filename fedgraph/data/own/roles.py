@@ -35,6 +35,7 @@ from fedgraph.data.own.words import (
     NOTHING,
     SIDES,
     WEAK_SIDES,
+    are_times,
     called_so,
     id_text,
     is_id_name,
@@ -167,6 +168,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     for column in pair:
         _require_whole(ties, column)
     if not others:
+        if id not in (None, ROW):
+            raise ScenarioError(f"--id {id}: no table of people has such a column; found: ties alone, in {ties.title}")
         ids = sorted(wanted, key=_by_number)
         if not ids:
             raise DataError(
@@ -277,8 +280,8 @@ def _whose(tables: Iterable[Table], id: str | None) -> list[tuple[Table, str]]:
 
 
 def _likely(table: Table) -> list[str]:
-    """Columns that may be ids or ends."""
-    names = table.names
+    """Columns that may be ids or ends: those of times are none."""
+    names = [name for name in table.names if not are_times(table.coded(name)[1])]
     if len(names) <= _WIDE:
         return names
     called = [name for name in names if is_id_name(name)] if table.headed else []
@@ -328,9 +331,12 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
         others = [key for other in tables if other is not table for key in keys[other.where].values()]
         if (ranked := _ranked(table, others)) is not None:
             best[table.where] = (table, *ranked)
-    if not best:
+    owned = {table.where: column for table, column in _whose(tables, id)}
+    owned = owned or {one.where: column for one in tables if id is not None and (column := _named(one, id)) is not None}
+    owned = owned if len(owned) == 1 else {}  # its rows are people, as their owner says
+    every = [one for where, one in best.items() if where not in owned or any(owned[where] in pair for pair in one[2])]
+    if not every:
         return _no_ties(tables, aside, id)
-    every = list(best.values())
     # a table whose own column holds all the ends of another one is that one's table of people
     every = [one for one in every if not _is_keyed(one, every, keys)] or every
     top = max(rank for _, rank, _ in every)
@@ -465,10 +471,9 @@ def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names = table.names
-    if len(names) < 2:
+    names, likely = table.names, _likely(table)
+    if len(likely) < 2:
         return None
-    likely = _likely(table)
     strong = sides_of(likely, SIDES) if table.headed else []
     weak = sides_of(likely, WEAK_SIDES) if table.headed else []
     if not len(table.frame):  # a header alone: its names decide
@@ -487,8 +492,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
             return 2.5, met or strong[:1]
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
-    first = (names[0], names[1])
-    own_row = len(names) > _LIST and len(table.different(names[0])) == len(table.frame)  # of people, whose names stand first
+    first = (likely[0], likely[1])
+    own_row = len(names) > _LIST and len(table.different(first[0])) == len(table.frame)  # of people, whose names stand first
     if ((not table.headed and not own_row) or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
@@ -498,9 +503,9 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
-        outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
-        words = any(cell and not cell.isdigit() for cell in table.ids(names[1]))  # numbers between them may be ends, too
-        inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
+        outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
+        words = any(cell and not cell.isdigit() for cell in table.ids(likely[1]))  # numbers between them may be ends, too
+        inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)

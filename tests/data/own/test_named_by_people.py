@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph.data import read
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
 DRAW = random.Random(4)
@@ -57,6 +57,35 @@ def staff(managed: bool = True, names: list[str] = STAFF) -> list[list[object]]:
 def test_superiors_are_found_by_name_and_by_number(tmp_path: Path, head: str, managed: bool) -> None:
     truth = {(row // 8, row) for row in range(1, len(STAFF))}
     assert ties_of(written(tmp_path / "hr.csv", head, staff(managed)), "Grade") == truth
+
+
+@pytest.mark.parametrize("head", ["start,end", "StartDate,EndDate", "from,to"])
+@pytest.mark.parametrize(
+    "time", ["2024-{:02}-17", "17.{:02}.2024", "{:02}/17/2024 9:30 AM", "2024-{:02}-17T08:00:00.000Z", "{:02}:59"]
+)
+def test_columns_of_times_are_no_ends_and_no_ids(tmp_path: Path, head: str, time: str) -> None:
+    """Whatever they are called, and beside ties or not; unless their owner says so."""
+    times = [[time.format(DRAW.randint(1, 6)), time.format(DRAW.randint(7, 12))] for _ in STAFF]
+    lines = [[*day, *own] for day, own in zip(times, staff(), strict=True)]
+    path = written(tmp_path / "hr.csv", f"{head},Employee ID,Name,Grade,Manager", lines)
+    assert ties_of(path, "Grade") == {(row // 8, row) for row in range(1, len(STAFF))}
+    assert f"between {head.split(',')[0]!r}" in read(path, ends=head.split(",")).says
+    path = written(tmp_path / "stays.csv", f"patient,ward,{head}", [[row[2], row[4], *row[:2]] for row in lines])
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(path)
+
+
+@pytest.mark.parametrize("ends", [None, ["source", "target"]])
+def test_who_is_named_by_the_column_that_the_owner_says(tmp_path: Path, ends: list[str] | None) -> None:
+    """And no column of its table is an end as long as he does not say that, too."""
+    ways = [["web", "mail"][row % 2] for row in range(len(STAFF))]
+    lines = [[way, f"to {way}", *own] for way, own in zip(ways, staff(), strict=True)]
+    path = written(tmp_path / "contacts.csv", "source,target,contact,Name,Grade,referred_by", lines)
+    if ends is None:
+        assert read(path, id="Name", label="Grade").graph.num_nodes == len(STAFF)
+    else:
+        with pytest.raises(ScenarioError, match="--id Name: no table of people has such a column"):
+            read(path, id="Name", ends=ends)
 
 
 def test_two_of_one_name_are_told_what_tells_them_apart(tmp_path: Path) -> None:
