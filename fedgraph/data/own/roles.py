@@ -398,15 +398,16 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
-        people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
-        if len(named & people) < _MOSTLY * len(named):  # several in a cell
+        ids, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
+        if len(named & ids) < _MOSTLY * len(named):  # several in a cell
             named = {part for one in named for part in _parted(one)}
-        if len(people) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
+        if len(ids) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & ids) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
         ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
         ties.frame = ties.frame[list(pair)]
-        return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
+        people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
+        return [people, replace(ties, role="edges"), *others]
     return tables
 
 
@@ -549,7 +550,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
             asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"
             raise ReadingQuestion(f"{asked} the people? Say --id {', or --id '.join(map(shlex.quote, keys))}", "id", keys)
         table, own, ties = told[0]
-        table.frame, table.id = own.frame, own.id
+        table.frame, table.id, table.of_ties = own.frame, own.id, own.of_ties
         return ties, ("source", "target")
     for table in tables:
         for name in _likely(table):
@@ -813,11 +814,40 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
                 pairs = [(row, mine[row], one) for row, own in enumerate(lists) for one in own if one]
                 frame = pd.DataFrame([pair for _, *pair in pairs], columns=["source", "target"], dtype=object)
                 places = [table.place(row) for row, *_ in pairs]
+                table.of_ties = _going_with(table, names)
                 table.frame, table.id = table.frame.drop(columns=names), key
                 called = f"column {names[0]!r}" if len(names) == 1 else ", ".join(names)
                 remark = f"{called} of {table.title} list{'s' * (len(names) == 1)} ids: each is a tie"
                 return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
     return None
+
+
+def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
+    """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
+    found = dict[str, str]()
+    for tie in tied:
+        named, parts = table.ids(tie), re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+        often, words = Counter(named), next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+        for column in (name for name in table.names if name not in (*tied, *found)):
+            pairs = [
+                (a, b) for a, b in zip(named, table.texts(column), strict=True) if not NOTHING & {a.casefold(), b.casefold()}
+            ]
+            again = [(b, a) for a, b in pairs if often[a] > 1]
+            alike = any(word in column.casefold() for word in words)
+            if _follows(pairs) and (
+                alike or (len(again) >= _FEW_TIES and _follows(again) and _follows([one[::-1] for one in again]))
+            ):
+                found[column] = f"it goes with {tie!r}, which says ties"
+    return found
+
+
+def _follows(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether the first tells (nearly) all seconds that naming the commonest gets wrong."""
+    most = max(Counter(two for _, two in pairs).values(), default=0)
+    best = dict[str, int]()
+    for (one, _), count in Counter(pairs).items():
+        best[one] = max(count, best.get(one, 0))
+    return sum(best.values()) - most >= _NEARLY * (len(pairs) - most) > 0
 
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
@@ -1692,7 +1722,7 @@ def _left_out(holder: Holder, name: str, remarks: list[str]) -> bool:
     """Whether a column says who a person of its part is, and no more; remarks: gets the reason."""
     cells = holder.table.texts(name)
     again = bool(cells) and cells == holder.table.texts(holder.id)
-    reason = "it is the id again" if again else says_who(name, cells, holder.table.headed)
+    reason = "it is the id again" if again else holder.table.of_ties.get(name) or says_who(name, cells, holder.table.headed)
     remarks += [f"column {name!r} of {holder.table.title} is left out: {reason}"] if reason else []
     return bool(reason)
 

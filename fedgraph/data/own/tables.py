@@ -121,6 +121,7 @@ class Table:
         numbered: whether people have no other names than these numbers.
         paged: whether it is one page of what a service answers.
         refers: column → the table whose rows it names: where the database declares it; later, its title.
+        of_ties: column → why it tells ties, of a table of people one of whose columns was read as them.
         undrawn: columns that were left out because they say where and how a program draws people.
     """
 
@@ -146,6 +147,7 @@ class Table:
     numbered: bool = False
     paged: bool = False
     refers: Mapping[str, str] = field(default_factory=dict)
+    of_ties: Mapping[str, str] = field(default_factory=dict)
     undrawn: tuple[str, ...] = ()
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False

@@ -23,8 +23,8 @@ def written(path: Path, head: str, lines: list[list[object]]) -> Path:
     return path
 
 
-def ties_of(path: Path, label: str) -> set[tuple[int, int]]:
-    graph = read(path, label=label).graph
+def ties_of(path: Path, label: str, id: str | None = None) -> set[tuple[int, int]]:
+    graph = read(path, label=label, id=id).graph
     assert isinstance(graph, Graph)
     one, two = graph.adjacency.tocoo().coords
     return {(int(a), int(b)) for a, b in zip(one, two, strict=True) if a < b}
@@ -86,6 +86,27 @@ def test_who_is_named_by_the_column_that_the_owner_says(tmp_path: Path, ends: li
     else:
         with pytest.raises(ScenarioError, match="--id Name: no table of people has such a column"):
             read(path, id="Name", ends=ends)
+
+
+@pytest.mark.parametrize("ends", [None, ["Employee ID", "Manager ID"]])
+def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: list[str] | None) -> None:
+    """It would tell ties among features; a department that many managers share does not."""
+    lines: list[list[object]] = []
+    for row, (key, name, grade, boss) in enumerate(staff(managed=False)):
+        above = row // 8
+        told = [f"M{above % 7}", f"{STAFF[above][6:]}{STAFF[above][0]}@x", 30 + above % 3, "ab"[above % 2]] if row else [""] * 4
+        lines.append([key, name, grade, boss, *told, 40 + row % 9])
+    head = "Employee ID,Name,Grade,Manager ID,Manager,boss mail,manager.level,Department,age"
+    path = written(tmp_path / "hr.csv", head, lines)
+    reading = read(path, label="Grade", ends=ends)
+    assert isinstance(reading.graph, Graph)
+    assert {name.partition(" ")[0] for name in reading.graph.names.columns} == {"Department", "age"}
+    for column in ("Manager", "boss mail", "manager.level"):
+        assert f"{column}: it goes with 'Manager ID', which says ties" in reading.says
+    reading = read(path, label="Grade", ends=ends, columns={"from_edges": True})
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.features_from_edges
+    assert "manager.level" in reading.graph.names.columns
 
 
 def test_two_of_one_name_are_told_what_tells_them_apart(tmp_path: Path) -> None:
