@@ -563,9 +563,9 @@ def _many_each(texts: Sequence[str | None]) -> bool:
 
 
 def _told_otherwise(roles: Roles, holder: Holder, column: str) -> bool:
-    """Whether a column of few values says when somebody came, or how many ties one has, and so is no label."""
+    """Whether a column of few values says when somebody came, or whom or how many ties one has, and is no label."""
     cells = _cells(holder, column)
-    if own_columns.kind_of(cells) == "date":
+    if own_columns.kind_of(cells) == "date" or (column in holder.table.of_ties and not says("wanted", column)):
         return True
     numbers = np.array([csv_number(cell) for cell in cells])
     known = ~np.isnan(numbers)
@@ -704,6 +704,7 @@ def _columns_of(
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "a program draws people so" if column in drawn and column not in rules.bounds else told
+            told = told if rules.from_edges else table.of_ties.get(column, told)
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"

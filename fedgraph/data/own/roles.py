@@ -35,6 +35,7 @@ from fedgraph.data.own.words import (
     NOTHING,
     SIDES,
     WEAK_SIDES,
+    are_times,
     called_so,
     id_text,
     is_id_name,
@@ -167,6 +168,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     for column in pair:
         _require_whole(ties, column)
     if not others:
+        if id not in (None, ROW):
+            raise ScenarioError(f"--id {id}: no table of people has such a column; found: ties alone, in {ties.title}")
         ids = sorted(wanted, key=_by_number)
         if not ids:
             raise DataError(
@@ -277,8 +280,8 @@ def _whose(tables: Iterable[Table], id: str | None) -> list[tuple[Table, str]]:
 
 
 def _likely(table: Table) -> list[str]:
-    """Columns that may be ids or ends."""
-    names = table.names
+    """Columns that may be ids or ends: those of times are none."""
+    names = [name for name in table.names if not are_times(table.coded(name)[1])]
     if len(names) <= _WIDE:
         return names
     called = [name for name in names if is_id_name(name)] if table.headed else []
@@ -328,9 +331,12 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
         others = [key for other in tables if other is not table for key in keys[other.where].values()]
         if (ranked := _ranked(table, others)) is not None:
             best[table.where] = (table, *ranked)
-    if not best:
+    owned = {table.where: column for table, column in _whose(tables, id)}
+    owned = owned or {one.where: column for one in tables if id is not None and (column := _named(one, id)) is not None}
+    owned = owned if len(owned) == 1 else {}  # its rows are people, as their owner says
+    every = [one for where, one in best.items() if where not in owned or any(owned[where] in pair for pair in one[2])]
+    if not every:
         return _no_ties(tables, aside, id)
-    every = list(best.values())
     # a table whose own column holds all the ends of another one is that one's table of people
     every = [one for one in every if not _is_keyed(one, every, keys)] or every
     top = max(rank for _, rank, _ in every)
@@ -392,15 +398,16 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
-        people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
-        if len(named & people) < _MOSTLY * len(named):  # several in a cell
+        ids, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
+        if len(named & ids) < _MOSTLY * len(named):  # several in a cell
             named = {part for one in named for part in _parted(one)}
-        if len(people) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
+        if len(ids) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & ids) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
         ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
         ties.frame = ties.frame[list(pair)]
-        return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
+        people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
+        return [people, replace(ties, role="edges"), *others]
     return tables
 
 
@@ -465,10 +472,9 @@ def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names = table.names
-    if len(names) < 2:
+    names, likely = table.names, _likely(table)
+    if len(likely) < 2:
         return None
-    likely = _likely(table)
     strong = sides_of(likely, SIDES) if table.headed else []
     weak = sides_of(likely, WEAK_SIDES) if table.headed else []
     if not len(table.frame):  # a header alone: its names decide
@@ -487,8 +493,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
             return 2.5, met or strong[:1]
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
-    first = (names[0], names[1])
-    own_row = len(names) > _LIST and len(table.different(names[0])) == len(table.frame)  # of people, whose names stand first
+    first = (likely[0], likely[1])
+    own_row = len(names) > _LIST and len(table.different(first[0])) == len(table.frame)  # of people, whose names stand first
     if ((not table.headed and not own_row) or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
@@ -498,9 +504,9 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
-        outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
-        words = any(cell and not cell.isdigit() for cell in table.ids(names[1]))  # numbers between them may be ends, too
-        inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
+        outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
+        words = any(cell and not cell.isdigit() for cell in table.ids(likely[1]))  # numbers between them may be ends, too
+        inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
@@ -544,7 +550,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
             asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"
             raise ReadingQuestion(f"{asked} the people? Say --id {', or --id '.join(map(shlex.quote, keys))}", "id", keys)
         table, own, ties = told[0]
-        table.frame, table.id = own.frame, own.id
+        table.frame, table.id, table.of_ties = own.frame, own.id, own.of_ties
         return ties, ("source", "target")
     for table in tables:
         for name in _likely(table):
@@ -808,11 +814,40 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
                 pairs = [(row, mine[row], one) for row, own in enumerate(lists) for one in own if one]
                 frame = pd.DataFrame([pair for _, *pair in pairs], columns=["source", "target"], dtype=object)
                 places = [table.place(row) for row, *_ in pairs]
+                table.of_ties = _going_with(table, names)
                 table.frame, table.id = table.frame.drop(columns=names), key
                 called = f"column {names[0]!r}" if len(names) == 1 else ", ".join(names)
                 remark = f"{called} of {table.title} list{'s' * (len(names) == 1)} ids: each is a tie"
                 return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
     return None
+
+
+def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
+    """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
+    found = dict[str, str]()
+    for tie in tied:
+        named, parts = table.ids(tie), re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+        often, words = Counter(named), next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+        for column in (name for name in table.names if name not in (*tied, *found)):
+            pairs = [
+                (a, b) for a, b in zip(named, table.texts(column), strict=True) if not NOTHING & {a.casefold(), b.casefold()}
+            ]
+            again = [(b, a) for a, b in pairs if often[a] > 1]
+            alike = any(word in column.casefold() for word in words)
+            if _follows(pairs) and (
+                alike or (len(again) >= _FEW_TIES and _follows(again) and _follows([one[::-1] for one in again]))
+            ):
+                found[column] = f"it goes with {tie!r}, which says ties"
+    return found
+
+
+def _follows(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether the first tells (nearly) all seconds that naming the commonest gets wrong."""
+    most = max(Counter(two for _, two in pairs).values(), default=0)
+    best = dict[str, int]()
+    for (one, _), count in Counter(pairs).items():
+        best[one] = max(count, best.get(one, 0))
+    return sum(best.values()) - most >= _NEARLY * (len(pairs) - most) > 0
 
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
@@ -1734,7 +1769,7 @@ def _left_out(holder: Holder, name: str, remarks: list[str]) -> bool:
     """Whether a column says who a person of its part is, and no more; remarks: gets the reason."""
     cells = holder.table.texts(name)
     again = bool(cells) and cells == holder.table.texts(holder.id)
-    reason = "it is the id again" if again else says_who(name, cells, holder.table.headed)
+    reason = "it is the id again" if again else holder.table.of_ties.get(name) or says_who(name, cells, holder.table.headed)
     remarks += [f"column {name!r} of {holder.table.title} is left out: {reason}"] if reason else []
     return bool(reason)
 

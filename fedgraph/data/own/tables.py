@@ -121,6 +121,7 @@ class Table:
         numbered: whether people have no other names than these numbers.
         paged: whether it is one page of what a service answers.
         refers: column → the table whose rows it names: where the database declares it; later, its title.
+        of_ties: column → why it tells ties, of a table of people one of whose columns was read as them.
         undrawn: columns that were left out because they say where and how a program draws people.
     """
 
@@ -146,6 +147,7 @@ class Table:
     numbered: bool = False
     paged: bool = False
     refers: Mapping[str, str] = field(default_factory=dict)
+    of_ties: Mapping[str, str] = field(default_factory=dict)
     undrawn: tuple[str, ...] = ()
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
@@ -409,9 +411,12 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
             continue
         names = list(dict.fromkeys(name for one in own for name in one.names))
         frame = pd.concat([one.frame.reindex(columns=names, fill_value="") for one in own], ignore_index=True)
+        whole = len(frame)
+        frame = frame.drop_duplicates(ignore_index=True) if all(one.paged for one in own) else frame
         unused = tuple(dict.fromkeys(one for page in own for one in page.unused))
         unused = tuple(one for one in unused if one != replies.MORE or all(replies.MORE in page.unused for page in own))
         said = f"{len(own)} files are one table, {called.lstrip('/')}"
+        said += f" ({whole - len(frame):,} of {whole:,} rows stand on several pages)" if len(frame) < whole else ""
         found.append(replace(first, where=f"{folder}{called}", frame=frame, lines=np.zeros(0, np.int64), unused=unused,
                              remarks=[*dict.fromkeys(one for page in own for one in page.remarks), said]))  # fmt: skip
     return found

@@ -13,6 +13,13 @@ from typing import Literal
 _FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
+_MONTH, _DAY = r"(0?[1-9]|1[0-2])", r"(0?[1-9]|[12]\d|3[01])"
+_CLOCK = r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_TIME = re.compile(
+    rf"(\d{{4}}([-/.]){_MONTH}\2{_DAY}|({_DAY}([/.]){_MONTH}|{_MONTH}([/.]){_DAY})[/.](\d\d)?\d\d)([T ,]+{_CLOCK})?|{_CLOCK}",
+    re.IGNORECASE,
+)
+_SEEN = 1_000  # cells of a column in which others than times are looked for
 
 _WANTED = (
     r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
@@ -136,6 +143,12 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
     if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
         return "it names or numbers people"
     return ""
+
+
+def are_times(cells: Sequence[str]) -> bool:
+    """Whether the cells of a column are dates, or hours, and so name nobody."""
+    there = [cell for cell in cells[:_SEEN] if cell.casefold() not in NOTHING]
+    return bool(there) and all(map(_TIME.fullmatch, there))
 
 
 def id_text(cell: str) -> str:

@@ -414,12 +414,15 @@ def test_what_databases_write_for_nothing_is_an_empty_cell(tmp_path: Path) -> No
     assert (graph.names.classes, graph.names.columns) == (("green", "red"), ("age", "age is missing"))
 
 
-def test_numbers_of_whoever_one_answers_to_are_ties_where_their_column_is_called_so(tmp_path: Path) -> None:
-    boss = {k: 1000 + k // 2 if k else "" for k in range(N)}  # and desks happen to be ids, too
-    rows = [(1000 + k, GROUPS[k % 2], boss[k], 1000 + k // 2) for k in range(N)]
+@pytest.mark.parametrize(("further", "columns"), [(1, ("desk",)), (0, ("nothing known",))])
+def test_numbers_of_whoever_one_answers_to_are_ties_where_their_column_is_called_so(
+    tmp_path: Path, further: int, columns: tuple[str, ...]
+) -> None:
+    boss = {k: 1000 + k // 2 if k else "" for k in range(N)}  # and desks happen to be ids, too: the same ones, or others
+    rows = [(1000 + k, GROUPS[k % 2], boss[k], 1000 + (k + further) % N // 2) for k in range(N)]
     reading = given(tmp_path, {"staff.csv": lines(rows, "emp_no,group,manager_emp_no,desk")}, label="group")
     assert ties_of(reading) == {frozenset((str(1000 + k), str(1000 + k // 2))) for k in range(1, N)}
-    assert graph_of(reading).names.columns == ("desk",)
+    assert graph_of(reading).names.columns == columns
     with pytest.raises(DataError, match="no table of ties"):  # a number may be an age, or a mark
         given(tmp_path, {"staff.csv": lines(((k, GROUPS[k % 2], 1 + k % 5) for k in range(N)), "employee,group,manager")})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph.data import read
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
 DRAW = random.Random(4)
@@ -23,8 +23,8 @@ def written(path: Path, head: str, lines: list[list[object]]) -> Path:
     return path
 
 
-def ties_of(path: Path, label: str) -> set[tuple[int, int]]:
-    graph = read(path, label=label).graph
+def ties_of(path: Path, label: str, id: str | None = None) -> set[tuple[int, int]]:
+    graph = read(path, label=label, id=id).graph
     assert isinstance(graph, Graph)
     one, two = graph.adjacency.tocoo().coords
     return {(int(a), int(b)) for a, b in zip(one, two, strict=True) if a < b}
@@ -57,6 +57,56 @@ def staff(managed: bool = True, names: list[str] = STAFF) -> list[list[object]]:
 def test_superiors_are_found_by_name_and_by_number(tmp_path: Path, head: str, managed: bool) -> None:
     truth = {(row // 8, row) for row in range(1, len(STAFF))}
     assert ties_of(written(tmp_path / "hr.csv", head, staff(managed)), "Grade") == truth
+
+
+@pytest.mark.parametrize("head", ["start,end", "StartDate,EndDate", "from,to"])
+@pytest.mark.parametrize(
+    "time", ["2024-{:02}-17", "17.{:02}.2024", "{:02}/17/2024 9:30 AM", "2024-{:02}-17T08:00:00.000Z", "{:02}:59"]
+)
+def test_columns_of_times_are_no_ends_and_no_ids(tmp_path: Path, head: str, time: str) -> None:
+    """Whatever they are called, and beside ties or not; unless their owner says so."""
+    times = [[time.format(DRAW.randint(1, 6)), time.format(DRAW.randint(7, 12))] for _ in STAFF]
+    lines = [[*day, *own] for day, own in zip(times, staff(), strict=True)]
+    path = written(tmp_path / "hr.csv", f"{head},Employee ID,Name,Grade,Manager", lines)
+    assert ties_of(path, "Grade") == {(row // 8, row) for row in range(1, len(STAFF))}
+    assert f"between {head.split(',')[0]!r}" in read(path, ends=head.split(",")).says
+    path = written(tmp_path / "stays.csv", f"patient,ward,{head}", [[row[2], row[4], *row[:2]] for row in lines])
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(path)
+
+
+@pytest.mark.parametrize("ends", [None, ["source", "target"]])
+def test_who_is_named_by_the_column_that_the_owner_says(tmp_path: Path, ends: list[str] | None) -> None:
+    """And no column of its table is an end as long as he does not say that, too."""
+    ways = [["web", "mail"][row % 2] for row in range(len(STAFF))]
+    lines = [[way, f"to {way}", *own] for way, own in zip(ways, staff(), strict=True)]
+    path = written(tmp_path / "contacts.csv", "source,target,contact,Name,Grade,referred_by", lines)
+    if ends is None:
+        assert read(path, id="Name", label="Grade").graph.num_nodes == len(STAFF)
+    else:
+        with pytest.raises(ScenarioError, match="--id Name: no table of people has such a column"):
+            read(path, id="Name", ends=ends)
+
+
+@pytest.mark.parametrize("ends", [None, ["Employee ID", "Manager ID"]])
+def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: list[str] | None) -> None:
+    """It would tell ties among features; a department that many managers share does not."""
+    lines: list[list[object]] = []
+    for row, (key, name, grade, boss) in enumerate(staff(managed=False)):
+        above = row // 8
+        told = [f"M{above % 7}", f"{STAFF[above][6:]}{STAFF[above][0]}@x", 30 + above % 3, "ab"[above % 2]] if row else [""] * 4
+        lines.append([key, name, grade, boss, *told, 40 + row % 9])
+    head = "Employee ID,Name,Grade,Manager ID,Manager,boss mail,manager.level,Department,age"
+    path = written(tmp_path / "hr.csv", head, lines)
+    reading = read(path, label="Grade", ends=ends)
+    assert isinstance(reading.graph, Graph)
+    assert {name.partition(" ")[0] for name in reading.graph.names.columns} == {"Department", "age"}
+    for column in ("Manager", "boss mail", "manager.level"):
+        assert f"{column}: it goes with 'Manager ID', which says ties" in reading.says
+    reading = read(path, label="Grade", ends=ends, columns={"from_edges": True})
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.features_from_edges
+    assert "manager.level" in reading.graph.names.columns
 
 
 def test_two_of_one_name_are_told_what_tells_them_apart(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from fedgraph.data import read
 from fedgraph.data.own.reading import Reading
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
 from tests.data.own.clubs import facts, given, graph_of, lines, put
 
@@ -69,6 +70,24 @@ def test_what_services_answer_is_read_in_pages_too(form: str, pages: int, tmp_pa
     assert "next page" not in reading.says
     put(tmp_path, {"page_0.json": json.dumps(whole(rows[0], True))})
     assert pages > 1 or "what the next page of the answer holds" in read(tmp_path, label="group").says
+
+
+def test_what_each_page_of_an_answer_brings_along_is_there_once(tmp_path: Path) -> None:
+    """Here the chapters of a page's people, which one page alone holds all."""
+    said = []
+    for pages in (1, 3):
+        folder, size = tmp_path / str(pages), COUNT // pages
+        chapters = [{"type": "chapters", "id": str(k), "attributes": {"town": f"T{k}"}} for k in range(5)]
+        rows = [{**resource(k), "type": "people"} for k in range(COUNT)]
+        for k, row in enumerate(rows):
+            row["relationships"]["chapter"] = {"data": {"type": "chapters", "id": str(k % 5)}}
+        own = [{"data": rows[k : k + size], "included": chapters} for k in range(0, COUNT, size)]
+        put(folder, {f"page_{page}.json": json.dumps(one) for page, one in enumerate(own)})
+        with pytest.raises(ReadingQuestion) as asked:
+            read(folder, label="group")
+        said.append((asked.value.option, asked.value.choices))
+        require_truth(read(folder, label="group", id="people.id"))
+    assert said[0] == said[1]
 
 
 def test_nodes_beside_an_empty_list_of_links_are_no_page(tmp_path: Path) -> None:
