@@ -53,6 +53,7 @@ _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validat
 _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
+_LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
 _FEW_TIES = 10  # below it ends may well be all different
@@ -202,8 +203,11 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
 
 
 def _require_whole(table: Table, column: str) -> None:
-    """``DataError`` where ids lost digits."""
-    for one in sorted(one for one in table.different(column) if "E+" in one and _SHORTENED.fullmatch(one)):
+    """``DataError`` where ids lost digits: one is written as a power of ten, or none of the long ones has more than 15."""
+    ids = table.different(column)
+    long = [one for one in ids if len(one) > 15 and _LONG_ID.fullmatch(one)]
+    rounded = len(long) >= min(_SHARED, len(ids)) and all(float(one) == float(f"{float(one):.15g}") for one in long)
+    for one in sorted([one for one in ids if "E+" in one and _SHORTENED.fullmatch(one)] or (long if rounded else [])):
         said = f"{table.where}: {one!r} in column {column!r} is a number that a spreadsheet shortened, so different people have"
         allowed = "ids as they are (give the column the format text before the numbers are put in)"
         raise DataError(f"{said} one name; allowed: {allowed}")

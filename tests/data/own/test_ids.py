@@ -91,6 +91,20 @@ def test_ids_that_no_rule_matches_are_one_line(people: Callable[[int], str], end
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("write", [int, "{:.15g}".format, lambda one: int(float(f"{one:.15g}"))])
+@pytest.mark.parametrize("digits", [16, 18, 19])
+def test_long_ids_of_which_a_spreadsheet_keeps_fifteen_digits_are_refused(
+    digits: int, write: Callable[[int], object], tmp_path: Path
+) -> None:
+    long = (str(write(3 * 10 ** (digits - 1) + 12345 + 10 * k)).upper() for k in range(30))
+    put(tmp_path, {"ties.csv": lines(((one, f"u{k}") for k, one in enumerate(long)), "source,target")})
+    if write is int:
+        assert graph_of(read(tmp_path, ends=["source", "target"])).num_nodes == 60
+    else:
+        with pytest.raises(DataError, match=r"in column 'source' is a number that a spreadsheet shortened, so different"):
+            read(tmp_path, ends=["source", "target"])
+
+
 # Files that number people anew
 
 
