@@ -54,6 +54,7 @@ _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
 _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
+_PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
 _FEW_TIES = 10  # below it ends may well be all different
@@ -179,11 +180,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         holders, ids = _holders(others, ties, pair, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
     counting = ids and "".join(ids).isdigit() and not any(one[0] == "0" and len(one) > 1 for one in ids)
-    alike = {} if counting else {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}
-    if not counting and len(alike) < len(ids):
-        twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
-        said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
-        remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
+    remarks += [] if counting else _written_twice(ids)
     nobody = [] if counting else [name for name in ids if name == "-1" or name.casefold() in NOTHING]
     remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
@@ -211,6 +208,21 @@ def _require_whole(table: Table, column: str) -> None:
         said = f"{table.where}: {one!r} in column {column!r} is a number that a spreadsheet shortened, so different people have"
         allowed = "ids as they are (give the column the format text before the numbers are put in)"
         raise DataError(f"{said} one name; allowed: {allowed}")
+
+
+def _written_twice(ids: Sequence[str]) -> list[str]:
+    """A remark on ids that may be one person's: they differ as phone numbers, or names, of one person do."""
+    phones = {one: re.sub(r"\D", "", one).lstrip("0") for one in ids if _PHONE.fullmatch(one)}
+    abroad = {own[cut:]: own for one, own in phones.items() if one.startswith(("+", "00")) for cut in (1, 2, 3)}
+    phones |= {one: abroad.get(own, own) for one, own in phones.items() if not one.startswith(("+", "00"))}
+    plain = {one: phones.get(one) or "".join(one.casefold().split()).lstrip("0") for one in ids}
+    alike = {own: one for one, own in plain.items()}
+    if len(alike) == len(ids):
+        return []
+    one, other = next((one, other) for one, own in plain.items() if (other := alike[own]) != one)
+    how = "spaces, signs or the prefix of a country" if {one, other} <= phones.keys() else "capitals, spaces or zeros in front"
+    more = len(ids) - len(alike) - 1
+    return [f"{one!r} and {other!r} differ in {how} alone, and are two people{f', as are {more:,} more such' if more else ''}"]
 
 
 def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list[str]:

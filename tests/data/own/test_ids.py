@@ -105,6 +105,24 @@ def test_long_ids_of_which_a_spreadsheet_keeps_fifteen_digits_are_refused(
             read(tmp_path, ends=["source", "target"])
 
 
+@pytest.mark.parametrize(
+    ("forms", "more"),
+    [
+        (["+34600{:06}", "0034600{:06}", "600{:06}", "+34 600 {:06}"], 89),
+        (["+34600{:06}", "+34 600 {:06}"], 29),
+        (["+49151{:06}", "0151 {:06}"], 29),
+        (["DE12 {:06}", "DE12{:06}"], 29),
+        (["{:010}"], 0),
+        (["00{:08}", "1{:09}"], 0),
+    ],
+)
+def test_phones_that_are_written_in_several_ways_are_said(forms: list[str], more: int, tmp_path: Path) -> None:
+    every = [form.format(k) for k in range(30) for form in forms]
+    ties = lines(((one, every[place - 7]) for place, one in enumerate(every)), "caller,callee")
+    says = given(tmp_path, {"calls.csv": ties}).says
+    assert (f" alone, and are two people, as are {more} more such" in says) == (more > 0) == ("two people" in says)
+
+
 # Files that number people anew
 
 
