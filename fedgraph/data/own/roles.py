@@ -163,6 +163,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if records := [name for name in pair if any(one[0] == "{" for one in ties.different(name))]:
         said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
+    if ends is not None:
+        ties = _without_open(ties, pair, remarks)
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
@@ -418,6 +420,17 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         ties.frame = ties.frame[list(pair)]
         return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
     return tables
+
+
+def _without_open(ties: Table, pair: _Pair, remarks: list[str]) -> Table:
+    """Without lines in which one end is open, of a table whose lines have ids of their own: of issues, some have nobody."""
+    open_ = {name: np.array([one.casefold() in NOTHING for one in ties.ids(name)], dtype=bool) for name in pair}
+    several = {name: int(own.sum()) for name, own in open_.items() if own.any()}
+    if len(several) != 1 or not _keys(ties).keys() - {*pair}:
+        return ties
+    ((name, count),) = several.items()
+    remarks.append(f"{name!r} is open in {count:,} of {len(ties.frame):,} lines of {ties.title}: no tie there")
+    return ties.some(~open_[name])
 
 
 def _with_things(table: Table) -> str:

@@ -456,3 +456,17 @@ def test_a_name_that_nobody_has_in_many_lines_is_counted(tmp_path: Path) -> None
     with pytest.raises(DataError, match=said) as refused:
         given(tmp_path, {"staff.csv": gone}, label="left", ends=("number", "head"))
     assert str(refused.value).count("unknown node") == 1
+
+
+ISSUES = lines(((900 + k, f"u{k % 20}", f"u{k * 7 % 20}" if k % 3 else "") for k in range(N)), "number,author,assignee")
+
+
+@pytest.mark.parametrize("people", [{}, {"people.csv": lines(((f"u{k}", GROUPS[k % 2]) for k in range(20)), "id,group")}])
+def test_the_ends_that_a_question_suggests_may_be_open_where_a_line_is_no_tie(people: dict[str, str], tmp_path: Path) -> None:
+    ends = ["author", "assignee"]
+    if not people:
+        with pytest.raises(ReadingQuestion, match="If so, say --ends author assignee"):
+            given(tmp_path, {"issues.csv": ISSUES})
+    reading = given(tmp_path, {"issues.csv": ISSUES, **people}, label="group" if people else "", ends=ends)
+    assert ties_of(reading) == {frozenset((f"u{k % 20}", f"u{k * 7 % 20}")) for k in range(N) if k % 3 and k * 6 % 20}
+    assert "'assignee' is open in 14 of 40 lines of issues.csv: no tie there" in reading.says
