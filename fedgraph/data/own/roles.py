@@ -659,15 +659,16 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, of all parts of the table, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
             every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
             own = [int(one) for one in every & ids]
-            if name != key and len(ids) / 4 < len(own) == len(every) < filled:
-                found += [(key, name)] * (2 * (max(own) - min(own)) > max(known) - min(known))
+            if name != key and 0 < len(own) == len(every) < filled:
+                spread, many = 2 * (max(own) - min(own)) > max(known) - min(known), len(own) > min(_MARKS, len(ids) / 4)
+                found += [(key, name)] * (spread and (says("superior", name) or (many and not says("things", name))))
         if found:
             return found
     return []

@@ -470,3 +470,16 @@ def test_the_ends_that_a_question_suggests_may_be_open_where_a_line_is_no_tie(pe
     reading = given(tmp_path, {"issues.csv": ISSUES, **people}, label="group" if people else "", ends=ends)
     assert ties_of(reading) == {frozenset((f"u{k % 20}", f"u{k * 7 % 20}")) for k in range(N) if k % 3 and k * 6 % 20}
     assert "'assignee' is open in 14 of 40 lines of issues.csv: no tie there" in reading.says
+
+
+@pytest.mark.parametrize(
+    ("column", "few", "asked"),
+    [("mentor", 5, True), ("buddy", 15, True), ("tutor_id", 15, True), ("grade", 5, False), ("age", 15, False)],
+)
+def test_few_people_who_are_named_by_their_number_are_asked_about(column: str, few: int, asked: bool, tmp_path: Path) -> None:
+    named = [1 + k * 150 // few for k in range(few)]
+    staff = lines(((k, GROUPS[k % 2], named[k * 7 % few]) for k in range(1, 151)), f"emp_no,site,{column}")
+    with pytest.raises(DataError, match=f"does '{column}' say whom each of 'emp_no' is" if asked else "no table of ties was"):
+        given(tmp_path, {"staff.csv": staff}, label="site")
+    graph = graph_of(read(tmp_path / "staff.csv", label="site", ends=["emp_no", column]))
+    assert (graph.num_nodes, set(np.flatnonzero(graph.degrees > 3) + 1) <= set(named)) == (150, True)
