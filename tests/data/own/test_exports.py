@@ -354,8 +354,9 @@ def test_rows_are_numbered_as_the_ends_of_ties_are(first: int, tmp_path: Path) -
     assert [int(graph.names.classes[of]) for of in graph.labels] == [k % 3 for k in range(N)]
 
 
-def test_what_databases_write_for_nothing_is_an_empty_cell(tmp_path: Path) -> None:
-    people = lines(((k, GROUPS[k % 2] if k else r"\N", k if k % 5 else r"\N") for k in range(N)), "id,team,age")
+@pytest.mark.parametrize("nothing", [r"\N", "#N/A", "#NV", "#REF!", "#DIV/0!", "#WERT!", "#NAME?", "#¡VALOR!"])
+def test_what_databases_and_spreadsheets_write_for_nothing_is_an_empty_cell(nothing: str, tmp_path: Path) -> None:
+    people = lines(((k, GROUPS[k % 2] if k else nothing, k if k % 5 else nothing) for k in range(N)), "id,team,age")
     graph = graph_of(given(tmp_path, {"people.csv": people, "ties.csv": TIES}, label="team"))
     assert (graph.names.classes, graph.names.columns) == (("green", "red"), ("age", "age is missing"))
 
