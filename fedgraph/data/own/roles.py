@@ -410,6 +410,8 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
+        if _lines_of_others(table, key, others):
+            continue
         people, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
         if len(named & people) < _MOSTLY * len(named):  # several in a cell
             named = {part for one in named for part in _parted(one)}
@@ -420,6 +422,13 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         ties.frame = ties.frame[list(pair)]
         return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
     return tables
+
+
+def _lines_of_others(table: Table, key: str, others: Sequence[Table]) -> bool:
+    """Whether lines have ids of their own before this column, whose people stand in another table, written otherwise."""
+    known = [own for other in others if other is not table for own in _keys(other).values()]
+    ids = table.different(key)
+    return next(iter(_keys(table)), key) != key and any(len(_meant(ids, own)[0]) >= _NEARLY * len(ids) for own in known)
 
 
 def _without_open(ties: Table, pair: _Pair, remarks: list[str]) -> Table:
@@ -567,7 +576,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
                 table.matrix, table.called = None, ()
                 return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
     copies = [(table, replace(table)) for table in tables]
-    if told := [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]:
+    told = [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]
+    if told := [one for one in told if not _lines_of_others(one[0], str(one[1].id), tables)]:
         if id is None and told[0][1].different(str(told[0][1].id)).isdisjoint(told[-1][1].different(str(told[-1][1].id))):
             keys = [f"{own.stem}.{own.id}" for _, own, _ in told]
             asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"

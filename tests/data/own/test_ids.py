@@ -72,6 +72,15 @@ def test_one_person_may_be_written_in_two_ways_where_spaces_alone_differ() -> No
         read((people, both), label="group")
 
 
+@pytest.mark.parametrize("ends", [None, ["Auftraggeber", "Empfaenger"]])
+def test_ids_without_zeros_are_matched_where_each_stands_in_one_line(ends: list[str] | None, tmp_path: Path) -> None:
+    people = lines(((f"{1000 + k:010}", "xy"[k % 2]) for k in range(N)), "Debitor;Gruppe", ";")
+    sold = lines(((45000 + k, 1000 + a, 1000 + b) for k, (a, b) in enumerate(PAIRS)), "Beleg;Auftraggeber;Empfaenger", ";")
+    reading = given(tmp_path, {"kna1.csv": people, "vbpa.csv": sold}, label="Gruppe", ends=ends)
+    assert ties_of(reading) == {frozenset((f"{1000 + a:010}", f"{1000 + b:010}")) for a, b in PAIRS if a != b}
+    assert "were matched without zeros in front" in reading.says
+
+
 @pytest.mark.parametrize(
     ("people", "ends", "says"),
     [
