@@ -54,6 +54,8 @@ _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validat
 _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
+_LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
+_PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
 _FEW_TIES = 10  # below it ends may well be all different
@@ -162,6 +164,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if records := [name for name in pair if any(one[0] == "{" for one in ties.different(name))]:
         said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
+    if ends is not None:
+        ties = _without_open(ties, pair, remarks)
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
@@ -181,11 +185,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         holders, ids = _holders(others, ties, pair, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
     counting = ids and "".join(ids).isdigit() and not any(one[0] == "0" and len(one) > 1 for one in ids)
-    alike = {} if counting else {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}
-    if not counting and len(alike) < len(ids):
-        twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
-        said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
-        remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
+    remarks += [] if counting else _written_twice(ids)
     nobody = [] if counting else [name for name in ids if name == "-1" or name.casefold() in NOTHING]
     remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
@@ -205,11 +205,29 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
 
 
 def _require_whole(table: Table, column: str) -> None:
-    """``DataError`` where ids lost digits."""
-    for one in sorted(one for one in table.different(column) if "E+" in one and _SHORTENED.fullmatch(one)):
+    """``DataError`` where ids lost digits: one is written as a power of ten, or none of the long ones has more than 15."""
+    ids = table.different(column)
+    long = [one for one in ids if len(one) > 15 and _LONG_ID.fullmatch(one)]
+    rounded = len(long) >= min(_SHARED, len(ids)) and all(float(one) == float(f"{float(one):.15g}") for one in long)
+    for one in sorted([one for one in ids if "E+" in one and _SHORTENED.fullmatch(one)] or (long if rounded else [])):
         said = f"{table.where}: {one!r} in column {column!r} is a number that a spreadsheet shortened, so different people have"
         allowed = "ids as they are (give the column the format text before the numbers are put in)"
         raise DataError(f"{said} one name; allowed: {allowed}")
+
+
+def _written_twice(ids: Sequence[str]) -> list[str]:
+    """A remark on ids that may be one person's: they differ as phone numbers, or names, of one person do."""
+    phones = {one: re.sub(r"\D", "", one).lstrip("0") for one in ids if _PHONE.fullmatch(one)}
+    abroad = {own[cut:]: own for one, own in phones.items() if one.startswith(("+", "00")) for cut in (1, 2, 3)}
+    phones |= {one: abroad.get(own, own) for one, own in phones.items() if not one.startswith(("+", "00"))}
+    plain = {one: phones.get(one) or "".join(one.casefold().split()).lstrip("0") for one in ids}
+    alike = {own: one for one, own in plain.items()}
+    if len(alike) == len(ids):
+        return []
+    one, other = next((one, other) for one, own in plain.items() if (other := alike[own]) != one)
+    how = "spaces, signs or the prefix of a country" if {one, other} <= phones.keys() else "capitals, spaces or zeros in front"
+    more = len(ids) - len(alike) - 1
+    return [f"{one!r} and {other!r} differ in {how} alone, and are two people{f', as are {more:,} more such' if more else ''}"]
 
 
 def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list[str]:
@@ -398,6 +416,8 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
+        if _lines_of_others(table, key, others):
+            continue
         ids, named = table.different(key), {one for one in table.different(other) if one.casefold() not in NOTHING}
         if len(named & ids) < _MOSTLY * len(named):  # several in a cell
             named = {part for one in named for part in _parted(one)}
@@ -409,6 +429,24 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
         return [people, replace(ties, role="edges"), *others]
     return tables
+
+
+def _lines_of_others(table: Table, key: str, others: Sequence[Table]) -> bool:
+    """Whether lines have ids of their own before this column, whose people stand in another table, written otherwise."""
+    known = [own for other in others if other is not table for own in _keys(other).values()]
+    ids = table.different(key)
+    return next(iter(_keys(table)), key) != key and any(len(_meant(ids, own)[0]) >= _NEARLY * len(ids) for own in known)
+
+
+def _without_open(ties: Table, pair: _Pair, remarks: list[str]) -> Table:
+    """Without lines in which one end is open, of a table whose lines have ids of their own: of issues, some have nobody."""
+    open_ = {name: np.array([one.casefold() in NOTHING for one in ties.ids(name)], dtype=bool) for name in pair}
+    several = {name: int(own.sum()) for name, own in open_.items() if own.any()}
+    if len(several) != 1 or not _keys(ties).keys() - {*pair}:
+        return ties
+    ((name, count),) = several.items()
+    remarks.append(f"{name!r} is open in {count:,} of {len(ties.frame):,} lines of {ties.title}: no tie there")
+    return ties.some(~open_[name])
 
 
 def _with_things(table: Table) -> str:
@@ -544,7 +582,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
                 table.matrix, table.called = None, ()
                 return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
     copies = [(table, replace(table)) for table in tables]
-    if told := [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]:
+    told = [(table, own, ties) for table, own in copies if (ties := _listed_ties(own, _keys(table))) is not None]
+    if told := [one for one in told if not _lines_of_others(one[0], str(one[1].id), tables)]:
         if id is None and told[0][1].different(str(told[0][1].id)).isdisjoint(told[-1][1].different(str(told[-1][1].id))):
             keys = [f"{own.stem}.{own.id}" for _, own, _ in told]
             asked = f"{' and '.join(own.title for _, own, _ in told)} each have a column that names own rows: which are"
@@ -636,15 +675,16 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, of all parts of the table, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
             every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
             own = [int(one) for one in every & ids]
-            if name != key and len(ids) / 4 < len(own) == len(every) < filled:
-                found += [(key, name)] * (2 * (max(own) - min(own)) > max(known) - min(known))
+            if name != key and 0 < len(own) == len(every) < filled:
+                spread, many = 2 * (max(own) - min(own)) > max(known) - min(known), len(own) > min(_MARKS, len(ids) / 4)
+                found += [(key, name)] * (spread and (says("superior", name) or (many and not says("things", name))))
         if found:
             return found
     return []

@@ -71,6 +71,10 @@ _KINDS = frozenset(
 )  # fmt: skip
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
+_NO_CELL = re.compile(  # nothing, as databases write it, and what spreadsheets could not compute
+    r"(?<![^\t,;|\n])(\\N|#N/[AD]!?|#NV|#DIV/0!|#[¡¿]?(REF|VALUE|NAME|NUM|NULL|BEZUG|WERT|ZAHL|VALOR|NOMBRE|VALEUR|NOM)[!?])"
+    r"(?![^\t,;|\r\n])"
+)
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
 TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|[Σ∑]|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
 
@@ -722,7 +726,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     for place in drawn:
         lines[place] = ""
     body = "\n".join(lines[skipped:]) if skipped or drawn else text
-    body = re.sub(r"(?<![^\t,;|\n])\\N(?![^\t,;|\r\n])", "", body) if r"\N" in body else body  # nothing, as databases write it
+    body = _NO_CELL.sub("", body) if r"\N" in body or "#" in body else body
     sample = [line for line in lines[skipped : skipped + _SAMPLE] if line.strip()]
     if not sample:
         found.aside[name] = "comments alone"

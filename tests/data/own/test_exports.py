@@ -408,8 +408,9 @@ def test_rows_are_numbered_as_the_ends_of_ties_are(first: int, tmp_path: Path) -
     assert [int(graph.names.classes[of]) for of in graph.labels] == [k % 3 for k in range(N)]
 
 
-def test_what_databases_write_for_nothing_is_an_empty_cell(tmp_path: Path) -> None:
-    people = lines(((k, GROUPS[k % 2] if k else r"\N", k if k % 5 else r"\N") for k in range(N)), "id,team,age")
+@pytest.mark.parametrize("nothing", [r"\N", "#N/A", "#NV", "#REF!", "#DIV/0!", "#WERT!", "#NAME?", "#¡VALOR!"])
+def test_what_databases_and_spreadsheets_write_for_nothing_is_an_empty_cell(nothing: str, tmp_path: Path) -> None:
+    people = lines(((k, GROUPS[k % 2] if k else nothing, k if k % 5 else nothing) for k in range(N)), "id,team,age")
     graph = graph_of(given(tmp_path, {"people.csv": people, "ties.csv": TIES}, label="team"))
     assert (graph.names.classes, graph.names.columns) == (("green", "red"), ("age", "age is missing"))
 
@@ -513,3 +514,30 @@ def test_a_name_that_nobody_has_in_many_lines_is_counted(tmp_path: Path) -> None
     with pytest.raises(DataError, match=said) as refused:
         given(tmp_path, {"staff.csv": gone}, label="left", ends=("number", "head"))
     assert str(refused.value).count("unknown node") == 1
+
+
+ISSUES = lines(((900 + k, f"u{k % 20}", f"u{k * 7 % 20}" if k % 3 else "") for k in range(N)), "number,author,assignee")
+
+
+@pytest.mark.parametrize("people", [{}, {"people.csv": lines(((f"u{k}", GROUPS[k % 2]) for k in range(20)), "id,group")}])
+def test_the_ends_that_a_question_suggests_may_be_open_where_a_line_is_no_tie(people: dict[str, str], tmp_path: Path) -> None:
+    ends = ["author", "assignee"]
+    if not people:
+        with pytest.raises(ReadingQuestion, match="If so, say --ends author assignee"):
+            given(tmp_path, {"issues.csv": ISSUES})
+    reading = given(tmp_path, {"issues.csv": ISSUES, **people}, label="group" if people else "", ends=ends)
+    assert ties_of(reading) == {frozenset((f"u{k % 20}", f"u{k * 7 % 20}")) for k in range(N) if k % 3 and k * 6 % 20}
+    assert "'assignee' is open in 14 of 40 lines of issues.csv: no tie there" in reading.says
+
+
+@pytest.mark.parametrize(
+    ("column", "few", "asked"),
+    [("mentor", 5, True), ("buddy", 15, True), ("tutor_id", 15, True), ("grade", 5, False), ("age", 15, False)],
+)
+def test_few_people_who_are_named_by_their_number_are_asked_about(column: str, few: int, asked: bool, tmp_path: Path) -> None:
+    named = [1 + k * 150 // few for k in range(few)]
+    staff = lines(((k, GROUPS[k % 2], named[k * 7 % few]) for k in range(1, 151)), f"emp_no,site,{column}")
+    with pytest.raises(DataError, match=f"does '{column}' say whom each of 'emp_no' is" if asked else "no table of ties was"):
+        given(tmp_path, {"staff.csv": staff}, label="site")
+    graph = graph_of(read(tmp_path / "staff.csv", label="site", ends=["emp_no", column]))
+    assert (graph.num_nodes, set(np.flatnonzero(graph.degrees > 3) + 1) <= set(named)) == (150, True)

@@ -72,6 +72,15 @@ def test_one_person_may_be_written_in_two_ways_where_spaces_alone_differ() -> No
         read((people, both), label="group")
 
 
+@pytest.mark.parametrize("ends", [None, ["Auftraggeber", "Empfaenger"]])
+def test_ids_without_zeros_are_matched_where_each_stands_in_one_line(ends: list[str] | None, tmp_path: Path) -> None:
+    people = lines(((f"{1000 + k:010}", "xy"[k % 2]) for k in range(N)), "Debitor;Gruppe", ";")
+    sold = lines(((45000 + k, 1000 + a, 1000 + b) for k, (a, b) in enumerate(PAIRS)), "Beleg;Auftraggeber;Empfaenger", ";")
+    reading = given(tmp_path, {"kna1.csv": people, "vbpa.csv": sold}, label="Gruppe", ends=ends)
+    assert ties_of(reading) == {frozenset((f"{1000 + a:010}", f"{1000 + b:010}")) for a, b in PAIRS if a != b}
+    assert "were matched without zeros in front" in reading.says
+
+
 @pytest.mark.parametrize(
     ("people", "ends", "says"),
     [
@@ -89,6 +98,38 @@ def test_ids_that_no_rule_matches_are_one_line(people: Callable[[int], str], end
     with pytest.raises(DataError, match=says) as caught:
         club(people, ends)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("write", [int, "{:.15g}".format, lambda one: int(float(f"{one:.15g}"))])
+@pytest.mark.parametrize("digits", [16, 18, 19])
+def test_long_ids_of_which_a_spreadsheet_keeps_fifteen_digits_are_refused(
+    digits: int, write: Callable[[int], object], tmp_path: Path
+) -> None:
+    long = (str(write(3 * 10 ** (digits - 1) + 12345 + 10 * k)).upper() for k in range(30))
+    put(tmp_path, {"ties.csv": lines(((one, f"u{k}") for k, one in enumerate(long)), "source,target")})
+    if write is int:
+        assert graph_of(read(tmp_path, ends=["source", "target"])).num_nodes == 60
+    else:
+        with pytest.raises(DataError, match=r"in column 'source' is a number that a spreadsheet shortened, so different"):
+            read(tmp_path, ends=["source", "target"])
+
+
+@pytest.mark.parametrize(
+    ("forms", "more"),
+    [
+        (["+34600{:06}", "0034600{:06}", "600{:06}", "+34 600 {:06}"], 89),
+        (["+34600{:06}", "+34 600 {:06}"], 29),
+        (["+49151{:06}", "0151 {:06}"], 29),
+        (["DE12 {:06}", "DE12{:06}"], 29),
+        (["{:010}"], 0),
+        (["00{:08}", "1{:09}"], 0),
+    ],
+)
+def test_phones_that_are_written_in_several_ways_are_said(forms: list[str], more: int, tmp_path: Path) -> None:
+    every = [form.format(k) for k in range(30) for form in forms]
+    ties = lines(((one, every[place - 7]) for place, one in enumerate(every)), "caller,callee")
+    says = given(tmp_path, {"calls.csv": ties}).says
+    assert (f" alone, and are two people, as are {more} more such" in says) == (more > 0) == ("two people" in says)
 
 
 # Files that number people anew
