@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -456,3 +457,12 @@ def test_a_name_that_nobody_has_in_many_lines_is_counted(tmp_path: Path) -> None
     with pytest.raises(DataError, match=said) as refused:
         given(tmp_path, {"staff.csv": gone}, label="left", ends=("number", "head"))
     assert str(refused.value).count("unknown node") == 1
+
+
+def test_the_time_a_table_takes_grows_as_its_columns_do(tmp_path: Path) -> None:
+    rows = [(f"b{row}", *RNG.integers(0, 300, 800)) for row in range(N)]
+    put(tmp_path, {"bills.csv": lines(rows, ",".join(["bill", *(f"m{place}" for place in range(800))]))})
+    begin = time.process_time()
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(tmp_path)
+    assert time.process_time() - begin < 20  # every two names compared take more than a minute
