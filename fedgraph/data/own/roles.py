@@ -646,15 +646,39 @@ def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
-    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
+    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids.
+
+    Columns that differ in a side alone are so called, too, where no other one tells who a row is of. Two columns that are the
+    same wherever two others are, such as the classes of whoever met, are no pair.
+    """
     likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
     parts = {name for name, own in held.items() if 2 * sum(map(bool, map(_FRACTION.fullmatch, own))) > len(own)}
-    words = {name for name, own in held.items() if is_id_name(name) or not (name in parts or all(map(str.isdigit, own)))}
+    numbers = {name for name, own in held.items() if name in parts or all(map(str.isdigit, own))}
+    words = {name for name in held if is_id_name(name) or name not in numbers}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
-    return [
+    who = {name for name in _keys(table) if name == own_key(table) or name not in numbers}
+    for one, two in sides_of(likely, WEAK_SIDES):
+        alone = sum(name.rstrip("0123456789") == one.rstrip("0123456789") for name in table.names) < 3
+        if not {one, two} & parts and (one, two) not in pairs and alone and (not who - {one, two} or _names_who(one)):
+            pairs += [(one, two)] * (len(held[one] | held[two]) > _MARKS)
+    pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
+    return [pair for pair in pairs if not any(_follows(table, pair, other) for other in pairs)]
+
+
+def _names_who(name: str) -> bool:
+    """Whether a numbered column is called as who somebody is, such as ``person1``."""
+    return is_id_name(re.sub(r"\d+$", "", name))
+
+
+def _follows(table: Table, pair: _Pair, other: _Pair) -> bool:
+    """Whether each of two columns is the same wherever that of another pair is, which tells more apart."""
+    sides = list(zip(pair, other, strict=True))
+    if any(len(table.different(one)) >= len(table.different(two)) for one, two in sides):
+        return False
+    return all(len(set(zip(table.ids(one), table.ids(two), strict=True))) == len(set(table.ids(two))) for one, two in sides)
 
 
 def _strangers(tables: Sequence[Table]) -> str:
