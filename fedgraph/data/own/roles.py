@@ -644,7 +644,8 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
     plain = _SPELLINGS[-1][1]
     for table in (one for one in tables if one.matrix is None and one.role != "nodes"):
         alone, found, several = len(table.names) == 2, dict[tuple[str, str], bool](), False
-        names = [one for one in table.names[:_WIDEST] if alone or not (says("things", one) or one == own_key(table))]
+        own_rows = own_key(table)
+        names = [one for one in table.names[:_WIDEST] if alone or not (says("things", one) or one == own_rows)]
         for key in (own for other in tables if other is not table for name, own in _keys(other).items() if name):
             people, whole, lists = set(map(plain, key)), list[str](), list[str]()
             for name in names:
@@ -691,15 +692,39 @@ def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
-    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
+    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids.
+
+    Columns that differ in a side alone are so called, too, where no other one tells who a row is of. Two columns that are the
+    same wherever two others are, such as the classes of whoever met, are no pair.
+    """
     likely = [name for name in _likely(table) if table.headed and not says("things", name)]
     held = {name: table.different(name) for name in likely}
     parts = {name for name, own in held.items() if 2 * sum(map(bool, map(_FRACTION.fullmatch, own))) > len(own)}
-    words = {name for name, own in held.items() if is_id_name(name) or not (name in parts or all(map(str.isdigit, own)))}
+    numbers = {name for name, own in held.items() if name in parts or all(map(str.isdigit, own))}
+    words = {name for name in held if is_id_name(name) or name not in numbers}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
-    return [
+    who = {name for name in _keys(table) if name == own_key(table) or name not in numbers}
+    for one, two in sides_of(likely, WEAK_SIDES):
+        alone = sum(name.rstrip("0123456789") == one.rstrip("0123456789") for name in table.names) < 3
+        if not {one, two} & parts and (one, two) not in pairs and alone and (not who - {one, two} or _names_who(one)):
+            pairs += [(one, two)] * (len(held[one] | held[two]) > _MARKS)
+    pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
+    return [pair for pair in pairs if not any(_follows(table, pair, other) for other in pairs)]
+
+
+def _names_who(name: str) -> bool:
+    """Whether a numbered column is called as who somebody is, such as ``person1``."""
+    return is_id_name(re.sub(r"\d+$", "", name))
+
+
+def _follows(table: Table, pair: _Pair, other: _Pair) -> bool:
+    """Whether each of two columns is the same wherever that of another pair is, which tells more apart."""
+    sides = list(zip(pair, other, strict=True))
+    if any(len(table.different(one)) >= len(table.different(two)) for one, two in sides):
+        return False
+    return all(len(set(zip(table.ids(one), table.ids(two), strict=True))) == len(set(table.ids(two))) for one, two in sides)
 
 
 def _strangers(tables: Sequence[Table]) -> str:
@@ -817,21 +842,26 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
     if table.matrix is not None:
         return None
     groups: dict[str, list[str]] = {}
-    for name in table.names:
+    place = {name: number for number, name in enumerate(table.names)}
+    for name in place:
         groups.setdefault(re.sub(r"[ _.-]*\d+$", "", name), []).append(name)
-    for names in [own for own in groups.values() if len(own) > 1] + [[name] for name in table.names]:
-        cells = zip(*(table.texts(name) for name in names), strict=True)
-        whole = [[id_text(one) for cell in row if (one := cell.strip()).casefold() not in NOTHING] for row in cells]
-        parted = [[id_text(one) for cell in row for one in _parted(cell)] for row in whole]
-        for key, ids in keys.items():
-            single = _decimals(names[0], [cell for row in whole for cell in row], ids)
+    for names in [own for own in groups.values() if len(own) > 1] + [[name] for name in place]:
+        cells = [table.texts(name) for name in names]
+        told = {one: [] if one.strip().casefold() in NOTHING else [id_text(one.strip())] for own in cells for one in set(own)}
+        parts = {one: [id_text(part) for cell in own for part in _parted(cell)] for one, own in told.items()}
+        each = {one for some in (told, parts) for own in some.values() for one in own}
+        able = {key: ids for key, ids in keys.items() if not ids.isdisjoint(each)}
+        rows = list(zip(*cells, strict=True)) if able else []
+        whole, parted = ([[one for cell in row for one in of[cell]] for row in rows] for of in (told, parts))
+        for key, ids in able.items():
+            single = parted != whole and _decimals(names[0], [cell for row in whole for cell in row], ids)
             single |= sum(one in ids for own in whole for one in own) >= _MOSTLY * sum(map(len, whole))
             lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
             given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
-            if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+            if key in (*names, "") or key not in place or len(listed) <= len(table.frame) / 4:
                 continue
-            if names[0] in keys and table.names.index(key) > table.names.index(names[0]):
+            if names[0] in keys and place[key] > place[names[0]]:
                 continue  # of two columns that may be ids the first is
             share = sum(one in ids for one in given) / max(1, len(given))
             words = not any(one.isdigit() for one in ids)

@@ -156,6 +156,7 @@ class Table:
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
     )  # found by ``roles``
+    _names: tuple[pd.DataFrame | None, list[str]] = field(default=(None, []), init=False, repr=False)
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
     _coded: dict[str, tuple[np.ndarray, list[str]]] = field(default_factory=dict, init=False, repr=False)
     _different: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
@@ -173,7 +174,9 @@ class Table:
     @property
     def names(self) -> list[str]:
         """Of its columns of texts."""
-        return [str(name) for name in self.frame.columns]
+        if self._names[0] is not self.frame:
+            self._names = self.frame, list(map(str, self.frame.columns))
+        return [*self._names[1]]
 
     def some(self, rows: np.ndarray) -> Table:
         """Some of its rows, by their numbers or by a mask [rows], each with its place. It has no matrix."""

@@ -178,15 +178,25 @@ def names_people(values: Collection[str], ids: Collection[str]) -> bool:
 def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
     """Pairs of columns whose names differ in their side alone, such as ``txId1, txId2`` or ``nameOrig, nameDest``."""
     plain = {name: plain_name(name) for name in names}
-    found: list[tuple[str, str]] = []
+    order = {name: place for place, name in enumerate(plain)}
+    found: dict[tuple[str, str], None] = {}
     for one, two in sides:
+        exact = len(one) > 1 or one.isdigit()
+        rests: dict[tuple[bool, str], list[str]] = {}  # what is left of a name without its side, behind or in front
+        for name, called in plain.items():
+            if exact or called == two:
+                for rest in _without(called, two):
+                    rests.setdefault(rest, []).append(name)
         for first, called in plain.items():
-            for second, other in plain.items():
-                if first == second:
-                    continue
-                ends = called.endswith(one) and other.endswith(two) and called[: -len(one)] == other[: -len(two)]
-                starts = called.startswith(one) and other.startswith(two) and called[len(one) :] == other[len(two) :]
-                exact = len(one) > 1 or one.isdigit() or (called, other) == (one, two)
-                if (ends or starts) and exact and (first, second) not in found:
-                    found.append((first, second))
-    return found
+            if rests and (exact or called == one):
+                others = {name for rest in _without(called, one) for name in rests.get(rest, ()) if name != first}
+                found |= {(first, second): None for second in sorted(others, key=order.__getitem__)}
+    return list(found)
+
+
+def _without(called: str, side: str) -> Iterable[tuple[bool, str]]:
+    """What is left of a name without a side that it ends, or begins, with; and whether it ends so."""
+    if called.endswith(side):
+        yield True, called[: -len(side)]
+    if called.startswith(side):
+        yield False, called[len(side) :]

@@ -354,6 +354,7 @@ def test_an_open_document_is_refused_and_beside_tables_put_aside(tmp_path: Path)
 LISTED = [("Ann", "Bob"), ("Bob", "Cy"), ("Cy", "Dan"), ("Dan", "Eve"), ("Eve", "Ann"), ("Ann", "Cy"), ("Bob", "Dan"),
           ("Cy", "Eve"), ("Ann", "Dan"), ("Bob", "Eve")]  # fmt: skip
 NUMBERED = [(str("ABCDE".index(a[0])), str("ABCDE".index(b[0]))) for a, b in LISTED]
+WRITTEN = [(str(a), str(b)) for a, b in PAIRS]
 STAYS = [(str(k), str(k % 3)) for k in range(12)]
 KNOWN = [(f"person{1 + k % 28}", str(20 + k)) for k in range(N)]
 MAILS = [(f"Ann {a % 7}", f"{a}@club.org", "SMTP", f"Ann {b % 7}", f"{b}@club.org", "SMTP") for a, b in PAIRS]
@@ -371,6 +372,11 @@ ASKED = [
     ({"list.csv": lines(KNOWN)}, ("column 1", "column 2"), KNOWN),
     ({"list.csv": lines((f"{a[6:]}-1", f"person{b}", 5, 7.5) for a, b in KNOWN)}, ("column 1", "column 2"),
      [(f"{a[6:]}-1", f"person{b}") for a, b in KNOWN]),
+    ({"t.csv": lines(PAIRS, "id1,id2")}, ("id1", "id2"), WRITTEN),
+    ({"t.csv": lines(((a, b, -5) for a, b in PAIRS), "v1,v2,rating")}, ("v1", "v2"), WRITTEN),
+    ({"t.csv": lines(((60 * k, *pair) for k, pair in enumerate(PAIRS)), "time,i,j")}, ("i", "j"), WRITTEN),
+    ({"t.csv": lines(((k, a, b, f"c{a % 7}", f"c{b % 7}") for k, (a, b) in enumerate(PAIRS)), "no,person1,person2,c1,c2")},
+     ("person1", "person2"), WRITTEN),
     ({"inbox.csv": lines(MAILS, MAIL)}, ("From: (Address)", "To: (Address)"), [(mail[1], mail[4]) for mail in MAILS]),
 ]  # fmt: skip
 
@@ -383,6 +389,7 @@ def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
     with pytest.raises(ReadingQuestion) as asked:
         read(tmp_path)
     assert asked.value.option == ("id" if chosen == "row" else "ends")
+    assert ("c1", "c2") not in asked.value.choices  # of which class each of the ends is
     assert chosen in asked.value.choices
     assert ties_of(read(tmp_path, **{asked.value.option: chosen})) == {frozenset(pair) for pair in wanted if len({*pair}) == 2}
 
@@ -541,3 +548,11 @@ def test_few_people_who_are_named_by_their_number_are_asked_about(column: str, f
         given(tmp_path, {"staff.csv": staff}, label="site")
     graph = graph_of(read(tmp_path / "staff.csv", label="site", ends=["emp_no", column]))
     assert (graph.num_nodes, set(np.flatnonzero(graph.degrees > 3) + 1) <= set(named)) == (150, True)
+
+
+@pytest.mark.parametrize("header", ["id,test1,test2", "name,x,y", "v1,v2,v3"])
+def test_two_numbers_of_each_person_are_no_ends(header: str, tmp_path: Path) -> None:
+    first = "p{}" if "name" in header else "{}"
+    marks = [(first.format(row), int(a), int(b)) for row, (a, b) in enumerate(RNG.integers(60, 80, (N, 2)))]
+    with pytest.raises(DataError, match="no table of ties was found"):
+        read(put(tmp_path, {"marks.csv": lines(marks, header)}))
