@@ -5,7 +5,7 @@ both together. On two inputs that are neighbours, with the same released values,
 host or digest, no count of private people, no accuracy on private people that nobody paid for.
 
     outside/README.txt       what lies here, and how to check it
-    outside/scenario.yaml    what was asked, defaults included; of paths the last part
+    outside/scenario.yaml    what was asked, defaults included; no path of data or budget
     outside/results.csv      one line for each row, seed and metric: who is trusted, ε and δ, theorem, assumptions
     outside/statement.txt    the privacy of each row in words
     outside/ledger.jsonl     every release
@@ -145,10 +145,8 @@ def _scenario(resolved: str) -> str:
     asked.pop("runtime", None)
     for dataset in asked.get("datasets") or ():
         dataset.pop("root", None)
-        if dataset.get("path") is not None:
-            dataset["path"] = Path(str(dataset["path"])).name
-    if asked.get("budget") is not None:
-        asked["budget"] = Path(str(asked["budget"])).name
+        dataset.pop("path", None)
+    asked.pop("budget", None)
     return str(yaml.safe_dump(asked, sort_keys=False, allow_unicode=True))
 
 
