@@ -711,7 +711,7 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
-    return [pair for pair in pairs if not any(_follows(table, pair, other) for other in pairs)]
+    return [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
 
 
 def _names_who(name: str) -> bool:
@@ -719,7 +719,7 @@ def _names_who(name: str) -> bool:
     return is_id_name(re.sub(r"\d+$", "", name))
 
 
-def _follows(table: Table, pair: _Pair, other: _Pair) -> bool:
+def _coarser(table: Table, pair: _Pair, other: _Pair) -> bool:
     """Whether each of two columns is the same wherever that of another pair is, which tells more apart."""
     sides = list(zip(pair, other, strict=True))
     if any(len(table.different(one)) >= len(table.different(two)) for one, two in sides):
@@ -1051,7 +1051,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str]) -> Table:
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few = count == 1
-    for k in np.flatnonzero((count > 1) & (count < len(columns))):
+    for k in np.flatnonzero((count > 1) & (count < len(columns))).tolist():
         few[k] = _is_sum(columns[0][k])
     known = set(map(_letters, named)) if few.any() else set()
     apart = [k for k in np.flatnonzero(few).tolist() if _letters(columns[first[k]][k]) not in known]
