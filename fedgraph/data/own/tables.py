@@ -72,7 +72,10 @@ _KINDS = frozenset(
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
-TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|[Σ∑]|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
+TOTAL = re.compile(
+    r"(grand[ -]?|sub-?|sous-)?tota(al|l[es]?)|(gesamt|zwischen|teil|end)?sum(me)?|[Σ∑]|gesamt|insgesamt|somme|suma",
+    re.IGNORECASE,
+)
 
 
 class ReadingQuestion(DataError):
