@@ -359,11 +359,9 @@ def bare_number(cell: str) -> tuple[str, str]:
         return cell, ""
     number, signs = re.sub(_GAP, "", found["number"]), [one for one in (found["before"], found["after"]) if one]
     minus = [one for one in (found["open"], found["minus"], found["inner"], found["behind"]) if one]
-    parted = number != found["number"] or not number.isdigit()
-    sure = parted or bool(signs) or (len(number) > 2 and not found["behind"])
-    if len(signs) > 1 or len(minus) > 1 or bool(found["open"]) != bool(found["close"]):
-        return cell, ""
-    if (found["open"] or found["behind"]) and not sure:
+    sure = bool(signs) or number != found["number"] or not number.isdigit() or (len(number) > 2 and not found["behind"])
+    odd = (found["open"] or found["behind"]) and not sure
+    if odd or len(signs) > 1 or len(minus) > 1 or bool(found["open"]) != bool(found["close"]):
         return cell, ""
     return "-" * bool(minus) + number, "".join(signs)
 
@@ -372,13 +370,12 @@ def _dressed(cells: Sequence[str]) -> np.ndarray:
     """Numbers written 2,038.35, or 2 038,35 €, or with a minus behind; a comma is what some cell, or money, tells."""
     read = [bare_number(cell) for cell in cells]
     signs = {sign for (_, sign), cell in zip(read, cells, strict=True) if cell and cell.casefold() not in _NO_NUMBER}
-    phones = len({*map(len, cells)} - {0}) == 1 and re.fullmatch(r"\d{3}( \d{3}){2,}", max(cells))
-    if (
-        len(signs) > 1 or phones or all(cell[:1] in ("(", "") or cell[-1] == "-" for cell in cells)
-    ):  # signs of nothing, or of all
+    there = [cell for cell in cells if cell]
+    behind = all(cell[0] == "(" or cell[-1] == "-" for cell in there)  # of all cells it is no minus
+    if len(signs) > 1 or behind or all(re.fullmatch(r"\d{1,3}([\s.]\d{3}){2,}", cell) for cell in there):  # telephones, or ids
         return np.full(len(cells), math.nan)
     numbers = [number for number, _ in read]
-    money = bool(signs - {"", "%", "\u2030"})
+    money = bool(signs - {"", "%", "‰"})
     marked = [one for one in numbers if "," in one or one.count(".") > 1 or (money and _EITHER.fullmatch(one))]
     sure = [one for one in marked if not _EITHER.fullmatch(one)]
     marks = {mark for one in marked for mark in one if mark in ".,"} if money and not sure else set()
@@ -393,13 +390,13 @@ def _dressed(cells: Sequence[str]) -> np.ndarray:
 
 _GAP = "[ \u00a0\u2009\u202f'\u2019]"
 _MONEY = (
-    r"[A-Z]{0,3}[$\u20ac\u00a3\u00a5\u20b9\u20bd\u20ba\u20b4]|EUR|USD|GBP|CHF|JPY|CNY|INR|BRL|CAD|AUD|NZD|MXN|ZAR|TRY|RUB|UAH|PLN|CZK|HUF|RON|BGN|"
-    r"SEK|NOK|DKK|ISK|z\u0142|K\u010d|kr\.?|Ft|lei|Fr\.?"
+    r"[A-Z]{0,3}[$€£¥₹₽₺₴]|EUR|USD|GBP|CHF|JPY|CNY|INR|BRL|CAD|AUD|NZD|MXN|ZAR|TRY|RUB|UAH|PLN|CZK|HUF|RON|BGN|SEK|NOK|DKK|ISK|"
+    r"zł|Kč|kr\.?|Ft|lei|Fr\.?"
 )
 _DRESSED = re.compile(
     rf"(?P<open>\()?(?P<minus>-)?\s?(?P<before>{_MONEY})?\s?(?P<inner>-)?"
     rf"(?P<number>\d{{1,3}}(?:(?P<gap>{_GAP})\d{{3}}(?:(?P=gap)\d{{3}})*)(?:[.,]\d+)?|\d[\d.,]*)"
-    rf"(?P<behind>-)?\s?(?P<after>{_MONEY}|[%\u2030])?(?P<close>\))?"
+    rf"(?P<behind>-)?\s?(?P<after>{_MONEY}|[%‰])?(?P<close>\))?"
 )
 _EITHER = re.compile(r"-?\d{1,3}[.,]\d{3}")  # thousands, or a fraction
 _GERMAN = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")

@@ -152,7 +152,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if not answers:
             raise
         raise DataError(answers[0]) from why
-    others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks)
+    others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks, pair)
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
@@ -220,7 +220,7 @@ def _written_twice(ids: Sequence[str]) -> list[str]:
     phones = {one: re.sub(r"\D", "", one).lstrip("0") for one in ids if _PHONE.fullmatch(one)}
     abroad = {own[cut:]: own for one, own in phones.items() if one.startswith(("+", "00")) for cut in (1, 2, 3)}
     phones |= {one: abroad.get(own, own) for one, own in phones.items() if not one.startswith(("+", "00"))}
-    plain = {one: phones.get(one) or "".join(one.casefold().split()).lstrip("0") for one in ids}
+    plain = {one: phones.get(one) or " ".join(one.casefold().split()).lstrip("0") for one in ids}
     alike = {own: one for one, own in plain.items()}
     if len(alike) == len(ids):
         return []
@@ -720,9 +720,9 @@ def _names_who(name: str) -> bool:
 
 
 def _coarser(table: Table, pair: _Pair, other: _Pair) -> bool:
-    """Whether each of two columns is the same wherever that of another pair is, which tells more apart."""
+    """Whether each of two columns is the same wherever that of another pair is, which tells far more apart."""
     sides = list(zip(pair, other, strict=True))
-    if any(len(table.different(one)) >= len(table.different(two)) for one, two in sides):
+    if any(2 * len(table.different(one)) > len(table.different(two)) for one, two in sides):
         return False
     return all(len(set(zip(table.ids(one), table.ids(two), strict=True))) == len(set(table.ids(two))) for one, two in sides)
 
@@ -1043,34 +1043,45 @@ def _without_sums(table: Table) -> Table:
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
-def _without_notes(table: Table, named: Set[str], remarks: list[str]) -> Table:
-    """Without rows of one cell, or of sums, that no tie names, and whose text has other signs than its column has elsewhere."""
+def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequence[str] = ()) -> Table:
+    """Without rows of hardly a cell, or of sums, that no tie names, and whose texts have other signs than their columns.
+
+    ends: columns of ties; no row that fills both is left out.
+    """
     columns = [table.frame[name].to_numpy(dtype=object) for name in table.names]
     if table.role or table.matrix is not None or len(columns) < 2:
         return table
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
-    few = count == 1
-    for k in np.flatnonzero((count > 1) & (count < len(columns))).tolist():
+    few = (2 * count <= max(2, len(columns))) & (count > 0)
+    for k in np.flatnonzero(~few & (count < len(columns))).tolist():
         few[k] = _is_sum(columns[0][k])
-    known = set(map(_letters, named)) if few.any() else set()
-    apart = [k for k in np.flatnonzero(few).tolist() if _letters(columns[first[k]][k]) not in known]
+    few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
+    apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
+    known = set(map(_letters, named)) if apart else set()
+    apart = [k for k in apart if _letters(columns[first[k]][k]) not in known]
     others = ~np.isin(np.arange(len(few)), apart)
     if not apart or others.sum() <= max(2, len(apart)):
         return table
     texts = [{*own[others]} - {""} for own in columns]
-    signs: dict[int, tuple[set[str], set[str]]] = {}  # of a column: what all cells have, and what some have
-    for place in {first[k] for k in apart}:
-        every = [set(map(_sign, one)) for one in texts[place]] or [set()]
-        signs[place] = set.intersection(*every), set.union(*every)
+    signs: list[tuple[set[str], set[str]]] = []  # of a column: what all cells have, and what some have
+    for own in texts:
+        least, most = set(map(_sign, next(iter(own), ""))), set[str]()
+        for told in (set(map(_sign, one)) for one in own):
+            least, most = least & told, most | told
+        signs.append((least, most))
     notes, plain = list[str](), list[str]()
     for k in apart:
-        cell, (least, most) = columns[first[k]][k], signs[first[k]]
-        row = [] if count[k] == 1 else [(own[k], told) for own, told in zip(columns[1:], texts[1:], strict=True) if own[k]]
-        others[k] = not most or least <= set(map(_sign, cell)) <= most
-        others[k] |= not all(number_like(one) or {one} == told for one, told in row)
-        if not (row and others[k]):
-            (plain if others[k] else notes).append(repr(cell[:40]))
+        row = [
+            (own[k], told, least <= set(map(_sign, own[k])) <= most)
+            for own, told, (least, most) in zip(columns, texts, signs, strict=True)
+            if own[k]
+        ]
+        others[k] = row[0][2] or not texts[first[k]]
+        total = _is_sum(row[0][0])
+        others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
+        if not others[k] or not row[1:]:
+            (plain if others[k] else notes).append(repr(row[0][0][:40]))
     listed = {"beside nothing or sums, called as no other and in no tie, is left out": notes}
     if len(columns) > 2 and _MOST_TOLD * len(plain) < len(few):
         listed["beside nothing, is a person like others: if not, leave it out"] = plain

@@ -76,7 +76,10 @@ _NO_CELL = re.compile(  # nothing, as databases write it, and what spreadsheets 
     r"(?![^\t,;|\r\n])"
 )
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
-TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|[Σ∑]|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
+TOTAL = re.compile(
+    r"(grand[ -]?|sub-?|sous-)?tota(al|l[es]?)|(gesamt|zwischen|teil|end)?sum(me)?|[Σ∑]|gesamt|insgesamt|somme|suma",
+    re.IGNORECASE,
+)
 
 
 class ReadingQuestion(DataError):
