@@ -6,6 +6,7 @@ where there is no header. Where two readings are left, the owner is asked: one l
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
@@ -323,7 +324,7 @@ def _keys(table: Table) -> dict[str, frozenset[str]]:
 # Which table holds the ties
 
 
-def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, str], id: str | None) -> tuple[Table, _Pair]:
+def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str], id: str | None) -> tuple[Table, _Pair]:
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
         if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
@@ -341,6 +342,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
         return said[0], said[0].ends
     if len(said) > 1:
         raise several_ties([table.title for table in said])
+    tables[:] = _of_one_form(tables, aside, id)
+    if (tied := next((table for table in tables if table.ends), None)) is not None:
+        return tied, ("source", "target")
     keys = {table.where: _keys(table) for table in tables}
     best: dict[str, tuple[Table, float, list[tuple[str, str]]]] = {}
     for table in tables:
@@ -637,6 +641,59 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         "table such as source,target (its header alone where nobody has a tie; of people who share an event or a bed, their "
         "pairs; whom one person alone knows is no tie between them), or --ends ONE TWO"
     )
+
+
+def _of_one_form(tables: Sequence[Table], aside: dict[str, str], id: str | None) -> list[Table]:
+    """With tables of the same columns, in each of which people name each other, as one, and its ties: those of classes, say.
+
+    Where an id stands in several, it may be somebody else in each, or the same person again: their owner is asked.
+    """
+    for first in tables:
+        able = [one for one in tables if one.headed and one.matrix is None and not one.role]
+        alike = [one for one in able if sorted(one.names) == sorted(first.names)]
+        if len(alike) < 2 or not all(map(_keys, alike)):
+            continue
+        held = [key for one in alike for key in _keys(one).values()]
+        if any(_ranked(one, () if one in alike else held) for one in tables if one.matrix is None and not one.role):
+            continue  # a table of ties
+        within = Path(os.path.commonpath([one.where for one in alike]))
+        where = str(within / "*" if within.stem.casefold() in ("", *(one.stem for one in alike)) else within)
+        numbered = [(one, [one.place(row) for row in range(len(one.frame))]) for one in alike]
+        each = [replace(one, where=where, lines=np.zeros(0, np.int64), places=places) for one, places in numbered]
+        people = _below(each)
+        ties, key = _listed_ties(people, _keys(people)), str(people.id)
+        if ties is None or len(people.different(key)) < sum(len(one.different(key)) for one in alike):
+            listed = [own for one in each if (own := _listed_ties(one, _keys(one))) is not None]
+            if len(listed) < len(each) or len({one.id for one in each}) > 1:
+                continue
+            key, shown = str(each[0].id), [f"{one.stem}.{each[0].id}" for one in alike]
+            every = f"{people.stem}.{key}"
+            if id != every and not _whose(alike, id):
+                told = f"{' and '.join(one.title for one in alike)} have the same columns, and ids that stand in several"
+                asked = f"{told}. Are these other people in each? Then say --id {shlex.quote(every)}; if they are the same "
+                asked += f"people again, keep one table: --id {', or --id '.join(map(shlex.quote, shown))}"
+                raise ReadingQuestion(asked, "id", [every, *shown])
+            for one, own, table in zip(each, listed, alike, strict=True):
+                called = Path(table.where).relative_to(within).as_posix()
+                for part, columns in ((one, [key]), (own, own.names)):
+                    cells = {name: [cell and f"{called}/{cell}" for cell in part.ids(name)] for name in columns}
+                    part.frame = part.frame.assign(**cells)
+            people, ties = _below(each), _below(listed)
+        kept = [one for one, _ in _whose(alike, id)]
+        if kept:
+            aside |= {one.title: f"rows of other things than {kept[0].title}, as --id says" for one in alike if one not in kept}
+            return [one for one in tables if one not in alike or one in kept]
+        ties.remarks.append(f"{len(alike)} tables of the same columns are one, {people.title}")
+        return [people, ties, *(one for one in tables if one not in alike)]
+    return list(tables)
+
+
+def _below(tables: Sequence[Table]) -> Table:
+    """Tables of the same columns as one."""
+    frame = pd.concat([one.frame[tables[0].names] for one in tables], ignore_index=True)
+    told = {name: why for one in tables for name, why in one.of_ties.items()}
+    lost = set[str]().union(*(one.lost for one in tables))
+    return replace(tables[0], frame=frame, places=[at for one in tables for at in one.places], of_ties=told, lost=lost)
 
 
 def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]] | None:

@@ -177,10 +177,13 @@ def test_a_file_of_ties_for_each_class_says_how_they_stay_apart(with_people: boo
         table.to_csv(tmp_path / f"class_{number}.csv", index=False)
         if not with_people:
             put(tmp_path, {f"friends_{number}.csv": lines(enumerate(to, 1), "from,to")})
-    with pytest.raises(
-        DataError, match=r"several files hold ties: .* where each is of a class, a school or a bank, a folder for"
-    ):
+    apart = rf"--id {tmp_path.name}\.No\.; .* keep one table: --id class_0\.No\., or --id class_1\.No\."
+    folders = r"several files hold ties: .* where each is of a class, a school or a bank, a folder for"
+    with pytest.raises(DataError, match=apart if with_people else folders):
         read(tmp_path, label="smokes")
+    if with_people:
+        graph = graph_of(read(tmp_path, label="smokes", id=f"{tmp_path.name}.No."))
+        assert (graph.num_nodes, (graph.ids or ())[30]) == (60, "class_1.csv/1")
 
 
 # Files of some people

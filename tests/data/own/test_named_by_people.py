@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fedgraph.data import read
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
@@ -107,6 +109,42 @@ def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: lis
     assert isinstance(reading.graph, Graph)
     assert reading.graph.features_from_edges
     assert "manager.level" in reading.graph.names.columns
+
+
+@pytest.mark.parametrize("form", ["{}.csv", "school.xlsx"])
+@pytest.mark.parametrize("ids", ["p{}{}", "{1}"])
+def test_a_table_for_each_class_holds_people_of_one_graph(tmp_path: Path, form: str, ids: str) -> None:
+    """If ids stand in several tables, their owner says whether they are other people there."""
+    tables = {
+        name: pd.DataFrame(
+            [[ids.format(name, row), SMOKES[row], ids.format(name, (row + step) % 20)] for row in range(20)],
+            columns=["Nr", "smokes", "friend1"],
+        ).assign(friend2=[ids.format(name, (row * 3 + 7) % 20) for row in range(20)])
+        for name, step in (("1a", 1), ("1b", 3))
+    }
+    path = tmp_path / "school.xlsx" if form == "school.xlsx" else tmp_path / "school"
+    if form == "school.xlsx":
+        with pd.ExcelWriter(path) as book:
+            for name, table in tables.items():
+                table.to_excel(book, sheet_name=name, index=False)
+    else:
+        path.mkdir()
+        for name, table in tables.items():
+            table.to_csv(path / f"{name}.csv", index=False)
+    joined = None
+    if ids == "{1}":
+        for said in (None, "Nr"):
+            with pytest.raises(ReadingQuestion, match=r"--id school\.Nr; .* --id 1a\.Nr, or --id 1b\.Nr") as asked:
+                read(path, label="smokes", id=said)
+        joined = asked.value.choices[0]
+    reading = read(path, label="smokes", id=joined)
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.num_nodes == 40
+    assert "2 tables of the same columns are one, school" in reading.says
+    kept = read(path, label="smokes", id="1b.Nr")
+    assert isinstance(kept.graph, Graph)
+    assert (kept.graph.num_nodes, "1a" in kept.says) == (20, True)
+    assert len(ties_of(path, "smokes", id=joined)) == sum(len(ties_of(path, "smokes", id=f"{name}.Nr")) for name in tables)
 
 
 def test_two_of_one_name_are_told_what_tells_them_apart(tmp_path: Path) -> None:
