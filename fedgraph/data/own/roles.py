@@ -105,6 +105,7 @@ class Roles:
         one, two: int64 [m], the people at the ends.
         masks: who trains and who is tested, where the data say so, not yet checked.
         remarks: what a person should look at, in whole sentences.
+        first: those of them that follow from ends that were said, and come first.
     """
 
     ids: list[str]
@@ -115,6 +116,7 @@ class Roles:
     two: np.ndarray
     masks: tuple[GraphMasks, ...] = ()
     remarks: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
 
 
 def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | None = None) -> Roles:
@@ -132,7 +134,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     """
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
-    remarks: list[str] = []
+    remarks, first = list[str](), list[str]()
     tables = [one for table in found.tables for one in _people_and_ties(table)]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = [_named_ties(table) for table in tables]
@@ -144,7 +146,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     try:
         tables = related([table for table in tables if table not in masks], ends, found, _whose(tables, id))
         tables = sorted(tables, key=lambda table: not (id and (_named(table, id) or _whose([table], id))))
-        if ends is not None and (among := _ends_among_people(tables, ends)) is not tables:
+        if ends is not None and (among := _ends_among_people(tables, ends, first)) is not tables:
             tables, id = among, id or f"{among[0].stem}.{among[0].id}"
         ties, pair = _ties(tables, ends, found.aside, id)
     except DataError as why:
@@ -164,7 +166,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
-        ties = _without_open(ties, pair, remarks)
+        ties = _without_open(ties, pair, first)
+        if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+            first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
@@ -198,7 +202,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
-    return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, remarks)
+    return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, [*first, *remarks], first)
 
 
 def _require_whole(table: Table, column: str) -> None:
@@ -399,7 +403,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: Mapping[str, s
     return table, pairs[0]
 
 
-def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
+def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
     """With the ties apart of a table of people of which one column is who they are, and another whom each of them names."""
     able = [table for table in tables if table.headed and not table.role and None not in [_named(table, one) for one in ends]]
     if len(able) != 1 or len(able[0].names) <= 2 or able[0].matrix is not None:
@@ -407,7 +411,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     (table,), others = able, [table for table in tables if table is not able[0]]
     pair = cast(tuple[str, str], tuple(_named(table, one) for one in ends))
     known = [key for other in others for key in _keys(other).values()]
-    if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
+    if pair[0] == pair[1] or sides_of(pair, SIDES) or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
         if _lines_of_others(table, key, others):
@@ -418,7 +422,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         if len(people) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & people) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
-        ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
+        first.append(f"{table.title} has a line for each of the people: {other!r} is whom they are tied to")
         ties.frame = ties.frame[list(pair)]
         return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
     return tables

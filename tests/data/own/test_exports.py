@@ -484,3 +484,29 @@ def test_few_people_who_are_named_by_their_number_are_asked_about(column: str, f
         given(tmp_path, {"staff.csv": staff}, label="site")
     graph = graph_of(read(tmp_path / "staff.csv", label="site", ends=["emp_no", column]))
     assert (graph.num_nodes, set(np.flatnonzero(graph.degrees > 3) + 1) <= set(named)) == (150, True)
+
+
+@pytest.mark.parametrize(
+    ("table", "ends", "people", "says"),
+    [
+        (lines(((k, (k * 7 + 1) % N, f"{k % 9},50") for k in range(N)), "payer;payee;amount", ";"), "payer payee", N, ""),
+        (STAFF, "number head", N, "staff.csv has a line for each of the people: 'head' is whom they are tied to"),
+        (ISSUES, "author assignee", 20, "'assignee' is open in 14 of 40 lines of staff.csv: no tie there"),
+        (
+            lines(((f"Ann{k}", f"Firm{k % 5}", k) for k in range(N)), "First Name,Company,no"), "First Name-Company", N + 5,
+            "nobody stands in both 'First Name' and 'Company': if one names no people, these are no ties",
+        ),
+    ],
+    ids=["payments", "staff", "issues", "two kinds"],
+)  # fmt: skip
+def test_what_follows_from_ends_that_were_said_comes_first(
+    table: str, ends: str, people: int, says: str, tmp_path: Path
+) -> None:
+    pair = ends.split("-" if "-" in ends else " ")
+    reading = given(tmp_path, {"staff.csv": table}, ends=pair, label="left" if "head" in pair else "")
+    told = reading.says.splitlines()
+    assert told[2].startswith("  ties")
+    assert not says or told[3].strip() == says
+    assert reading.says.count(says or "has a line for each") == bool(says)
+    assert graph_of(reading).num_nodes == people
+    assert says in graph_of(reading).provenance.detail
