@@ -65,6 +65,7 @@ _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in
 _PLAIN = (("source", "target"), ("from", "to"))
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
+_FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
@@ -140,6 +141,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [_named_ties(table) for table in tables]
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
+    tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
     answers: list[str] = []
     tables = [_without_answers(table, ends, answers) for table in _in_order(tables, remarks)]
     masks = [table for table in tables if _is_split(table)]
@@ -426,6 +428,55 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
         ties.frame = ties.frame[list(pair)]
         return [replace(table, frame=table.frame.drop(columns=other), id=key), replace(ties, role="edges"), *others]
     return tables
+
+
+def _by_their_names(table: Table, first: list[str]) -> Table:
+    """With ids where a column names people of the table: by two columns, by one in which some are called alike, ``Ann (7)``."""
+    n, frame = len(table.frame), table.frame
+    key = next((name for name, ids in _keys(table).items() if name and len(ids) == n), "")
+    if not table.headed or table.matrix is not None or n < _FEW_TIES:
+        return table
+    words = _likely(table)
+    for column in (name for name in words if name != key):
+        named = sorted(one for one in table.different(column) if one.casefold() not in NOTHING)
+        some = named[:: 1 + len(named) // _FEWEST_NAMED]
+        how = Counter(way for one in some for way in _ways_to_name(one, table, key, [name for name in words if name != column]))
+        way, count = how.most_common(1)[0] if how else (("", "", ""), 0)
+        if len(named) < 2 or count < _NEARLY * len(some):
+            continue
+        if way == (key, "", ""):
+            called = mine = table.ids(key)
+            whom = {one: one[one.rindex("(") + 1 : -1] for one in named if one.endswith(")")}
+        else:
+            called = list(map(way[1].join, zip(*(table.ids(name) for name in way[::2] if name), strict=True)))
+            mine = table.ids(key) if key else called
+            whom = dict(zip(called, mine, strict=True))
+        cells = table.ids(column)
+        own = sum(whom.get(one) == other for one, other in zip(cells, mine, strict=True))
+        if len(set(called)) < _NEARLY * n or 2 * own > sum(map(bool, cells)):
+            continue  # no names, or their own
+        if twin := next((one for one, count in Counter(called).items() if count > 1 and one in {*named}), ""):
+            said = f"{column!r} names {twin!r}, and several people are called so"
+            raise DataError(f"{table.where}: {said}; allowed: ids{f' of {key!r}' if key else ''} there")
+        if not key:
+            key = way[1].join(way[::2])
+            frame = pd.concat([pd.DataFrame({key: called}, dtype=object), frame], axis=1)
+        first.append(f"{column!r} of {table.title} names people: {named[0]!r} is {whom.get(named[0], named[0])!r} of {key!r}")
+        frame = frame.assign(**{column: [whom.get(one, one) for one in cells]})
+    return table if frame is table.frame else replace(table, frame=frame)
+
+
+def _ways_to_name(one: str, table: Table, key: str, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """(column, what stands between, column) of which a name may be put together."""
+    if key and (match := re.fullmatch(r".+ \((\S+)\)", one)) and match[1] in table.different(key):
+        yield key, "", ""
+    if not one.isdigit():
+        n = len(table.frame)
+        yield from ((name, "", "") for name in words if n > len(own := table.different(name)) >= _NEARLY * n and one in own)
+    for cut in re.finditer(r", | ", one):
+        fronts = [name for name in words if one[: cut.start()] in table.different(name)]
+        backs = [name for name in words if fronts and one[cut.end() :] in table.different(name)]
+        yield from ((front, cut[0], back) for front in fronts for back in backs if front != back)
 
 
 def _lines_of_others(table: Table, key: str, others: Sequence[Table]) -> bool:
