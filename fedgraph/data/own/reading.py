@@ -140,7 +140,7 @@ def of_roles(
         faults.refuse()
         if isinstance(error, ReadingQuestion):
             parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"])]
-            parts.append(("ties", [f"{roles.one.size:,} lines{_tied_by(roles)}"]))
+            parts.append(("ties", [f"{roles.one.size:,} lines{_tied_by(roles)}", *roles.first]))
             error.understood = _as_table(name, parts)
         raise
     if owners_of is not None and label is not None:
@@ -974,10 +974,10 @@ def say_graph(
     """The small table."""
     n = graph.num_nodes
     alone = int((np.diff(graph.adjacency.indptr) == 0).sum())
-    who, ties, what = "", "", ""
+    who, ties, what, first = "", "", "", list[str]()
     if told is not None:
         roles, label, _ = told
-        who = _named_by(roles)
+        who, first = _named_by(roles), roles.first
         ties = _tied_by(roles)
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
@@ -985,14 +985,14 @@ def say_graph(
         held = np.bincount(graph.owner, minlength=len(graph.owner_names))
         listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
         parts.append(("owners", [f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"]))
-    parts.append(("ties", [f"{graph.num_edges:,}{ties}; {_people(alone)} none"]))
+    parts.append(("ties", [f"{graph.num_edges:,}{ties}; {_people(alone)} none", *first]))
     doubts = filter(None, (_few(_sizes(graph), "people"), _rare(_sizes(graph))))
     parts.append(("label", [f"{what}{_class_counts(graph)}", *doubts]))
     constant = told is not None and graph.num_features == 1
     plain = "a constant 1" if constant else f"{graph.num_features:,}"
     parts.append(("columns", _aligned(told[2].table) if told is not None and told[2].table else [plain]))
     _, *notes = graph.provenance.detail.split("; ")
-    notes = [note for note in notes if not note.startswith("not used: ")]
+    notes = [note for note in notes if not (note.startswith("not used: ") or note in first)]
     return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
 
 

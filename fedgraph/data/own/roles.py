@@ -67,6 +67,7 @@ _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in
 _PLAIN = (("source", "target"), ("from", "to"))
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
+_FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
@@ -107,6 +108,7 @@ class Roles:
         one, two: int64 [m], the people at the ends.
         masks: who trains and who is tested, where the data say so, not yet checked.
         remarks: what a person should look at, in whole sentences.
+        first: those of them that follow from ends that were said, and come first.
     """
 
     ids: list[str]
@@ -117,6 +119,7 @@ class Roles:
     two: np.ndarray
     masks: tuple[GraphMasks, ...] = ()
     remarks: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
 
 
 def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | None = None) -> Roles:
@@ -134,19 +137,20 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     """
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
-    remarks: list[str] = []
+    remarks, first = list[str](), list[str]()
     tables = [one for table in found.tables for one in _people_and_ties(table)]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = [_named_ties(table) for table in tables]
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
+    tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
     answers: list[str] = []
     tables = [_without_answers(table, ends, answers) for table in _in_order(tables, remarks)]
     masks = [table for table in tables if _is_split(table)]
     try:
         tables = related([table for table in tables if table not in masks], ends, found, _whose(tables, id))
         tables = sorted(tables, key=lambda table: not (id and (_named(table, id) or _whose([table], id))))
-        if ends is not None and (among := _ends_among_people(tables, ends)) is not tables:
+        if ends is not None and (among := _ends_among_people(tables, ends, first)) is not tables:
             tables, id = among, id or f"{among[0].stem}.{among[0].id}"
         ties, pair = _ties(tables, ends, found.aside, id)
     except DataError as why:
@@ -166,7 +170,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
-        ties = _without_open(ties, pair, remarks)
+        ties = _without_open(ties, pair, first)
+        if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+            first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _listed_ends(ties, pair, others, remarks)
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
@@ -202,7 +208,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
-    return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, remarks)
+    return Roles(ids, holders, ties.some(kept), pair, one[kept], two[kept], split, [*first, *remarks], first)
 
 
 def _require_whole(table: Table, column: str) -> None:
@@ -409,7 +415,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
     return table, pairs[0]
 
 
-def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
+def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
     """With the ties apart of a table of people of which one column is who they are, and another whom each of them names."""
     able = [table for table in tables if table.headed and not table.role and None not in [_named(table, one) for one in ends]]
     if len(able) != 1 or len(able[0].names) <= 2 or able[0].matrix is not None:
@@ -417,7 +423,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
     (table,), others = able, [table for table in tables if table is not able[0]]
     pair = cast(tuple[str, str], tuple(_named(table, one) for one in ends))
     known = [key for other in others for key in _keys(other).values()]
-    if pair[0] == pair[1] or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
+    if pair[0] == pair[1] or sides_of(pair, SIDES) or any(_cover(table, (name, name), known) >= _MOSTLY for name in pair):
         return tables
     for key, other in (pair, pair[::-1]):
         if _lines_of_others(table, key, others):
@@ -428,11 +434,60 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str]) -> list[Table]:
         if len(ids) < max(_FEW_TIES, _NEARLY * len(table.frame)) or not named or len(named & ids) < _MOSTLY * len(named):
             continue
         ties = table.some(np.array([one.casefold() not in NOTHING for one in table.ids(other)], dtype=bool))
-        ties.remarks = [f"{table.title} has a line for each of the people: {other!r} is whom they are tied to"]
+        first.append(f"{table.title} has a line for each of the people: {other!r} is whom they are tied to")
         ties.frame = ties.frame[list(pair)]
         people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
         return [people, replace(ties, role="edges"), *others]
     return tables
+
+
+def _by_their_names(table: Table, first: list[str]) -> Table:
+    """With ids where a column names people of the table: by two columns, by one in which some are called alike, ``Ann (7)``."""
+    n, frame = len(table.frame), table.frame
+    key = next((name for name, ids in _keys(table).items() if name and len(ids) == n), "")
+    if not table.headed or table.matrix is not None or n < _FEW_TIES:
+        return table
+    words = _likely(table)
+    for column in (name for name in words if name != key):
+        named = sorted(one for one in table.different(column) if one.casefold() not in NOTHING)
+        some = named[:: 1 + len(named) // _FEWEST_NAMED]
+        how = Counter(way for one in some for way in _ways_to_name(one, table, key, [name for name in words if name != column]))
+        way, count = how.most_common(1)[0] if how else (("", "", ""), 0)
+        if len(named) < 2 or count < _NEARLY * len(some):
+            continue
+        if way == (key, "", ""):
+            called = mine = table.ids(key)
+            whom = {one: one[one.rindex("(") + 1 : -1] for one in named if one.endswith(")")}
+        else:
+            called = list(map(way[1].join, zip(*(table.ids(name) for name in way[::2] if name), strict=True)))
+            mine = table.ids(key) if key else called
+            whom = dict(zip(called, mine, strict=True))
+        cells = table.ids(column)
+        own = sum(whom.get(one) == other for one, other in zip(cells, mine, strict=True))
+        if len(set(called)) < _NEARLY * n or 2 * own > sum(map(bool, cells)):
+            continue  # no names, or their own
+        if twin := next((one for one, count in Counter(called).items() if count > 1 and one in {*named}), ""):
+            said = f"{column!r} names {twin!r}, and several people are called so"
+            raise DataError(f"{table.where}: {said}; allowed: ids{f' of {key!r}' if key else ''} there")
+        if not key:
+            key = way[1].join(way[::2])
+            frame = pd.concat([pd.DataFrame({key: called}, dtype=object), frame], axis=1)
+        first.append(f"{column!r} of {table.title} names people: {named[0]!r} is {whom.get(named[0], named[0])!r} of {key!r}")
+        frame = frame.assign(**{column: [whom.get(one, one) for one in cells]})
+    return table if frame is table.frame else replace(table, frame=frame)
+
+
+def _ways_to_name(one: str, table: Table, key: str, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """(column, what stands between, column) of which a name may be put together."""
+    if key and (match := re.fullmatch(r".+ \((\S+)\)", one)) and match[1] in table.different(key):
+        yield key, "", ""
+    if not one.isdigit():
+        n = len(table.frame)
+        yield from ((name, "", "") for name in words if n > len(own := table.different(name)) >= _NEARLY * n and one in own)
+    for cut in re.finditer(r", | ", one):
+        fronts = [name for name in words if one[: cut.start()] in table.different(name)]
+        backs = [name for name in words if fronts and one[cut.end() :] in table.different(name)]
+        yield from ((front, cut[0], back) for front in fronts for back in backs if front != back)
 
 
 def _lines_of_others(table: Table, key: str, others: Sequence[Table]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -556,3 +557,71 @@ def test_two_numbers_of_each_person_are_no_ends(header: str, tmp_path: Path) -> 
     marks = [(first.format(row), int(a), int(b)) for row, (a, b) in enumerate(RNG.integers(60, 80, (N, 2)))]
     with pytest.raises(DataError, match="no table of ties was found"):
         read(put(tmp_path, {"marks.csv": lines(marks, header)}))
+
+
+@pytest.mark.parametrize(
+    ("table", "ends", "people", "says"),
+    [
+        (lines(((k, (k * 7 + 1) % N, f"{k % 9},50") for k in range(N)), "payer;payee;amount", ";"), "payer payee", N, ""),
+        (STAFF, "number head", N, "staff.csv has a line for each of the people: 'head' is whom they are tied to"),
+        (ISSUES, "author assignee", 20, "'assignee' is open in 14 of 40 lines of staff.csv: no tie there"),
+        (
+            lines(((f"Ann{k}", f"Firm{k % 5}", k) for k in range(N)), "First Name,Company,no"), "First Name-Company", N + 5,
+            "nobody stands in both 'First Name' and 'Company': if one names no people, these are no ties",
+        ),
+    ],
+    ids=["payments", "staff", "issues", "two kinds"],
+)  # fmt: skip
+def test_what_follows_from_ends_that_were_said_comes_first(
+    table: str, ends: str, people: int, says: str, tmp_path: Path
+) -> None:
+    pair = ends.split("-" if "-" in ends else " ")
+    reading = given(tmp_path, {"staff.csv": table}, ends=pair, label="left" if "head" in pair else "")
+    told = reading.says.splitlines()
+    assert told[2].startswith("  ties")
+    assert not says or told[3].strip() == says
+    assert reading.says.count(says or "has a line for each") == bool(says)
+    assert graph_of(reading).num_nodes == people
+    assert says in graph_of(reading).provenance.detail
+
+
+def named_staff(boss: Callable[[int], str], twins: int = 0) -> str:
+    """Of 48 people, of whom each third shares a surname; the last ones are called as the first ones."""
+    rows = [(k, f"F{k % 16}", f"L{k // 16}") for k in range(48)] + [(48 + k, f"F{k}", "L0") for k in range(twins)]
+    cells = [(1000 + k, *name, "xy"[k % 2], boss(k // 3) if k else "") for k, *name in rows]
+    return lines(cells, "Number;Vorname;Nachname;Team;Vorgesetzter", ";")
+
+
+FORMS: dict[str, Callable[[int], str]] = {
+    "first last": lambda k: f"F{k % 16} L{k // 16}",
+    "last, first": lambda k: f"L{k // 16}, F{k % 16}",
+    "id": lambda k: f"F{k % 16} ({1000 + k})",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ends", [None, ["Number", "Vorgesetzter"]])
+def test_superiors_are_found_by_their_names(form: str, ends: list[str] | None, tmp_path: Path) -> None:
+    reading = given(tmp_path, {"staff.csv": named_staff(FORMS[form])}, label="Team", ends=ends)
+    assert ties_of(reading) == {frozenset((str(1000 + k), str(1000 + k // 3))) for k in range(1, 48)}
+    assert "'Vorgesetzter' of staff.csv names people: " in reading.says
+    assert not any("Vorgesetzter" in name for name in graph_of(reading).names.columns)
+
+
+def test_people_without_ids_are_their_names_where_superiors_are_named_so(tmp_path: Path) -> None:
+    table = lines((line.split(";")[1:] for line in named_staff(FORMS["last, first"]).splitlines()), "", ";")
+    reading = given(tmp_path, {"staff.csv": table}, label="Team")
+    name = FORMS["last, first"]
+    assert ties_of(reading) == {frozenset((name(k), name(k // 3))) for k in range(1, 48)}
+    assert "named by 'Nachname, Vorname' of staff.csv" in reading.says
+
+
+def test_a_superior_who_has_a_namesake_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"'Vorgesetzter' names 'F0 L0', and several people are called so; allowed: ids of"):
+        given(tmp_path, {"staff.csv": named_staff(FORMS["first last"], 2)}, label="Team")
+
+
+def test_a_name_that_is_put_together_is_their_own(tmp_path: Path) -> None:
+    rows = lines(((k, f"F{k % 16}", f"L{k // 16}", f"F{k % 16} L{k // 16}") for k in range(48)), "id,first,last,full")
+    with pytest.raises(DataError, match="no table of ties was found"):
+        given(tmp_path, {"staff.csv": rows}, label="last")
