@@ -481,3 +481,34 @@ def test_two_numbers_of_each_person_are_no_ends(header: str, tmp_path: Path) -> 
     marks = [(first.format(row), int(a), int(b)) for row, (a, b) in enumerate(RNG.integers(60, 80, (N, 2)))]
     with pytest.raises(DataError, match="no table of ties was found"):
         read(put(tmp_path, {"marks.csv": lines(marks, header)}))
+
+
+SQUARE = np.isin(np.arange(N * N), [a * N + b for a, b in PAIRS]).reshape(N, N).astype(int)  # each tie in one direction
+SPELT = ["{}", "p{}", "{}01"]
+
+
+@pytest.mark.parametrize(("spelt", "first", "beside"), [(one, k, b) for one in SPELT for k in (0, 1) for b in (True, False)])
+def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int, beside: bool, tmp_path: Path) -> None:
+    ids = [spelt.format(row + first) for row in range(N)]
+    cells = SQUARE.copy()
+    cells[3, 3] = beside  # who names herself
+    files = {"advice.csv": lines(cells, ",".join(ids))}
+    if beside:
+        files["people.csv"] = lines(((one, GROUPS[k % 2]) for k, one in enumerate(ids)), "ID,group")
+    wanted = {frozenset((ids[a], ids[b])) for a, b in PAIRS}
+    if beside or spelt == "{}":
+        reading = given(tmp_path, files, **({"label": "group"} if beside else {}))
+        assert ties_of(reading) == wanted
+        assert "rows of the matrix advice.csv are the people of its header" in reading.says
+    else:  # a table of numbers, too, may be square
+        with pytest.raises(DataError, match="no table of ties"):
+            given(tmp_path, files)
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
+    others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
+    people = lines(((k + 1, GROUPS[k % 2]) for k in range(N)), "ID,group")
+    put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
+    with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
+        read(tmp_path)
