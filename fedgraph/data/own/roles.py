@@ -345,7 +345,10 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         return table, cast(tuple[str, str], pair)
     said = [table for table in tables if table.ends is not None]
     if len(said) == 1 and said[0].ends is not None:
-        return said[0], said[0].ends
+        said += [table for table in tables if table is not said[0] and _is_list(table, tables)]
+        if len(said) == 1:
+            return said[0], said[0].ends
+        said.sort(key=lambda table: table.title)
     if len(said) > 1:
         raise several_ties([table.title for table in said])
     tables[:] = _of_one_form(tables, aside, id)
@@ -413,6 +416,14 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _is_list(table: Table, tables: Sequence[Table]) -> bool:
+    """Whether a table is surely one of ties, by its names and what they hold, and has no ids of its own."""
+    if table.role or table.matrix is not None:
+        return False
+    ranked = _ranked(table, [key for other in tables if other is not table for key in _keys(other).values()])
+    return ranked is not None and ranked[0] == 4 and _keys(table).keys() <= {*ranked[1][0], table.implied}
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -1034,14 +1045,17 @@ def _follows(pairs: Sequence[tuple[str, str]]) -> bool:
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     """An adjacency matrix, whose columns are called as its rows are, as a table of ties and one of people; else the table."""
-    whole, table = table, _without_sums(_numbered_head(table))
+    known = [key for other in every if other is not table for key in _keys(other).values()]
+    whole, table = table, _without_sums(_numbered_head(table, known))
     names, n = table.names, len(table.frame)
     if table.matrix is not None or n < 2 or len(names) < n or (not table.headed and len(names) > n):
         return [whole]
     beside = list[str]()
-    if table.headed and (placed := _placed(table)) is not None:
+    ordered = list[str]()
+    if table.headed and (placed := _placed(table, known)) is not None:
         rows = columns = placed
         body = table.frame.iloc[:, -n:]
+        ordered = [f"rows of the matrix {table.title} are the people of its header, in its order"] * (len(names) == n)
     elif table.headed:
         called = {id_text(name): name for name in names}
         able = names[: len(names) - n + 1][:_FEW_TIES]
@@ -1074,7 +1088,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     apart = weights[~np.eye(n, dtype=bool)]
     people: list[Table] = []
     if not table.headed:
-        people = [one for one in every if one is not table and len(one.frame) == n and any(_keys(one))]
+        people = [one for one in every if one is not whole and len(one.frame) == n and any(_keys(one)) and not _names_ends(one)]
         plain = (n >= _FEW_TIES or len(every) == 1) and set(np.unique(weights)) == {0.0, 1.0}
         both = weights.any() and (weights == weights.T).all()
         if not (n > 2 and (np.diag(weights) == 0).all() and (plain or both)):
@@ -1091,7 +1105,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
         {"source": np.array(rows, dtype=object)[at[:, 0]], "target": np.array(columns, dtype=object)[at[:, 1]]}, dtype=object
     )
     whose = f"people in the order of {people[0].title}" if people else "people, numbered from 1"
-    ordered = [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
+    ordered += [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
@@ -1213,17 +1227,23 @@ def _sign(letter: str) -> str:
     return "a" if letter.isalpha() else "0" if letter.isdigit() else letter
 
 
-def _numbered_head(table: Table) -> Table:
-    """With its first row as names, where that counts the columns of a square below it."""
-    n, head = len(table.names), table.frame.iloc[0].tolist() if len(table.frame) else []
-    if table.headed or len(table.frame) != n + 1 or head not in ([str(k + first) for k in range(n)] for first in (0, 1)):
+def _numbered_head(table: Table, known: Sequence[Set[str]]) -> Table:
+    """With its first row as names, where that counts the columns of a square below it, or holds ids that are known."""
+    head = [id_text(cell) for cell in table.frame.iloc[0].tolist()] if len(table.frame) else []
+    if table.headed or len(table.frame) != len(table.names) + 1 or not _names_columns(head, known):
         return table
     return replace(
         table, frame=table.frame.iloc[1:].reset_index(drop=True).set_axis(head, axis=1), lines=table.lines[1:], headed=True
     )
 
 
-def _placed(table: Table) -> list[str] | None:
+def _names_columns(ids: Sequence[str], known: Sequence[Set[str]]) -> bool:
+    """Whether texts are people in order: numbers that count them, or all of them different ids that are known."""
+    counted = ids in [[str(k + first) for k in range(len(ids))] for first in (0, 1)]
+    return counted or (len({*ids}) == len(ids) and any(key >= {*ids} for key in known))
+
+
+def _placed(table: Table, known: Sequence[Set[str]]) -> list[str] | None:
     """The people of a matrix whose rows are in the order of its columns, or None: what stands at both sides is the same.
 
     Columns may be called as rows are but for signs, as R writes ``Ann Lee``, or 7, above a column as ``Ann.Lee``, or X7.
@@ -1239,8 +1259,13 @@ def _placed(table: Table) -> list[str] | None:
         weights = np.where(np.isin(cells, list(NOTHING)), "0", cells).astype(np.float64)
     except ValueError:
         return None
-    alike = more and all(_letters(a) in (_letters(b), _letters(b[1:])) for a, b in zip(rows, names, strict=True))
-    return rows if weights.any() and not np.diag(weights).any() and (alike or (weights == weights.T).all()) else None
+    own = np.count_nonzero(np.diag(weights))  # who name themselves, as some do
+    if more:
+        alike = all(_letters(a) in (_letters(b), _letters(b[1:])) for a, b in zip(rows, names, strict=True))
+    elif not (alike := _names_columns(rows, known)) and any(key >= {one[1:] for one in rows} for key in known):
+        rows, alike = [one[1:] for one in rows], True
+    sound = own <= n / 10 if alike and not more else not own and (alike or (weights == weights.T).all())
+    return rows if weights.any() and sound else None
 
 
 # Who the people are

@@ -625,3 +625,34 @@ def test_a_name_that_is_put_together_is_their_own(tmp_path: Path) -> None:
     rows = lines(((k, f"F{k % 16}", f"L{k // 16}", f"F{k % 16} L{k // 16}") for k in range(48)), "id,first,last,full")
     with pytest.raises(DataError, match="no table of ties was found"):
         given(tmp_path, {"staff.csv": rows}, label="last")
+
+
+SQUARE = np.isin(np.arange(N * N), [a * N + b for a, b in PAIRS]).reshape(N, N).astype(int)  # each tie in one direction
+SPELT = ["{}", "p{}", "{}01"]
+
+
+@pytest.mark.parametrize(("spelt", "first", "beside"), [(one, k, b) for one in SPELT for k in (0, 1) for b in (True, False)])
+def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int, beside: bool, tmp_path: Path) -> None:
+    ids = [spelt.format(row + first) for row in range(N)]
+    cells = SQUARE.copy()
+    cells[3, 3] = beside  # who names herself
+    files = {"advice.csv": lines(cells, ",".join(ids))}
+    if beside:
+        files["people.csv"] = lines(((one, GROUPS[k % 2]) for k, one in enumerate(ids)), "ID,group")
+    wanted = {frozenset((ids[a], ids[b])) for a, b in PAIRS}
+    if beside or spelt == "{}":
+        reading = given(tmp_path, files, **({"label": "group"} if beside else {}))
+        assert ties_of(reading) == wanted
+        assert "rows of the matrix advice.csv are the people of its header" in reading.says
+    else:  # a table of numbers, too, may be square
+        with pytest.raises(DataError, match="no table of ties"):
+            given(tmp_path, files)
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
+    others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
+    people = lines(((k + 1, GROUPS[k % 2]) for k in range(N)), "ID,group")
+    put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
+    with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
+        read(tmp_path)
