@@ -136,16 +136,19 @@ class _DataFaultsError(DataError):
     Attributes:
         first: the lines of the first ones.
         count: of all of them.
+        read_as: how the files were read, where that may be the reason.
     """
 
-    def __init__(self, first: list[str], count: int) -> None:
+    def __init__(self, first: list[str], count: int, read_as: str = "") -> None:
         more = count - len(first)
-        super().__init__("\n".join([*first, *([f"… and {more:,} more of this kind"] if more else [])]))
-        self.first, self.count = first, count
+        super().__init__(
+            "\n".join([*first, *([f"… and {more:,} more of this kind"] if more else []), *filter(None, [read_as])])
+        )
+        self.first, self.count, self.read_as = first, count, read_as
 
-    def __reduce__(self) -> tuple[type[_DataFaultsError], tuple[list[str], int]]:
+    def __reduce__(self) -> tuple[type[_DataFaultsError], tuple[list[str], int, str]]:
         """As it travels between processes."""
-        return type(self), (self.first, self.count)
+        return type(self), (self.first, self.count, self.read_as)
 
 
 class DataFileFaults:
@@ -187,11 +190,11 @@ class DataFileFaults:
             for line in str(error).splitlines():
                 self.note("", line)
 
-    def refuse(self) -> None:
-        """Raise what was noted; nothing happens where nothing was.
+    def refuse(self, read_as: str = "") -> None:
+        """Raise what was noted; nothing happens where nothing was. read_as: how the files were read, for the last line.
 
         Raises:
             DataError: the first eight faults, a line each, and how many more there are.
         """
         if self._count:
-            raise _DataFaultsError(self._first, self._count)
+            raise _DataFaultsError(self._first, self._count, read_as)

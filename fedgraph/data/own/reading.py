@@ -137,7 +137,7 @@ def of_roles(
     try:
         label = _label_of(roles, rules, labelled)
     except (DataError, ScenarioError) as error:
-        faults.refuse()
+        faults.refuse(_read_as(roles))
         if isinstance(error, ReadingQuestion):
             parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"])]
             parts.append(("ties", [f"{roles.one.size:,} lines{_tied_by(roles)}", *roles.first]))
@@ -150,7 +150,7 @@ def of_roles(
     roles.remarks += [] if known is None else _coded(known.column, known.texts)
     left_out: list[tuple[str, str]] = []
     read = _columns_of(roles, label, rules, faults, left_out, labelled)
-    faults.refuse()
+    faults.refuse(_read_as(roles))
     if read.matrix.shape[1] == 0:
         read = replace(read, matrix=sp.csr_array(np.ones((n, 1))), names=(_CONSTANT,))
         roles.remarks.append("nothing is known of people but their ties: all have one column, a constant 1")
@@ -1002,10 +1002,25 @@ def _tied_by(roles: Roles) -> str:
     return next(listed, f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}")
 
 
+def _read_as(roles: Roles) -> str:
+    """Which files were read as what, where some may be of something else."""
+    titles = [
+        holder.table.title for holder in roles.holders if holder is roles.holders[0] or not says("facts", holder.table.stem)
+    ]
+    if len(titles) < 2:
+        return ""
+    said = f"Ties were read from {roles.ties.title}, people from {titles[0]}, and facts of them from {', '.join(titles[1:])}"
+    return f"{said}: leave out files that hold none of these"
+
+
 def _named_by(roles: Roles) -> str:
     if not roles.holders:
         return ", those who have a tie"
-    return f", named by {roles.holders[0].id or 'the number of the row'!r} of {roles.holders[0].table.title}"
+    first = roles.holders[0]
+    rows = [] if first.id else first.table.ids("")
+    counting = any(rows == [str(begin + row) for row in range(len(rows))] for begin in (0, 1))
+    called = repr(first.id) if first.id else f"the {'number of the row' if counting else 'column without a name'}"
+    return f", named by {called} of {first.table.title}"
 
 
 def _as_table(name: str, parts: Iterable[tuple[str, Sequence[str]]]) -> str:

@@ -813,16 +813,16 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     """A table of rows of texts, of which the first may be a header. Rows of other widths are noted."""
     while len(rows) > 1 and not any(cells[0] for _, cells in rows) and len(rows[0][1]) > 2:
         rows = [(number, cells[1:]) for number, cells in rows]  # a table that does not begin at the left
-    rows, remarks = _without_title(rows)
+    width = max(len(cells) for _, cells in rows)
+    while width > 1 and not any(cells[width - 1] for _, cells in rows if len(cells) >= width):
+        width -= 1  # a separator at the end of lines
+    rows, remarks = _without_title([(number, cells[:width]) for number, cells in rows])
     head, body = rows[0][1], rows[1:]
     width = Counter(len(cells) for _, cells in body).most_common(1)[0][0] if body else len(head)
     short = len(head) == width - 1 and len(set(head)) == len(head)  # R names no column of names of rows
     head = ["", *head] if short else head
     headed = short or _is_header(head, [cells for _, cells in body[:_SAMPLE]])
     width = len(head) if headed else width
-    while headed and width > 1 and not head[-1] and all(len(cells) < width or not cells[width - 1] for _, cells in body):
-        width -= 1  # a separator at the end of each line
-        head, body = head[:width], [(number, cells[:width]) for number, cells in body]
     if headed and (again := sum(cells == head for _, cells in body)):
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
@@ -1011,6 +1011,10 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
             kinds.append(True if cell not in column else None)
         else:
             kinds.append(None)
+    codes, beside = ([re.sub(r"\d+", "0", cell) for cells in below for cell in cells[k : k + 1]] for k in (0, 1))
+    numbered = len(codes) > 2 and all("0" in cell for cell in codes) and len({cells[0] for cells in below}) == len(codes)
+    if numbered and set(codes).isdisjoint(beside) and not re.search(r"\d", "".join(first)):
+        return True  # words above ``n1, n2, …``, of whom each has one row
     if any(kinds) and kinds[0] is not False:
         return True
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one

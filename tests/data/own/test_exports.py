@@ -174,6 +174,7 @@ def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: b
 
 
 PHONES = lines(((f"+49 151 {k}", GROUPS[k % 2]) for k in range(N)), "phone,group")
+TEAMS = "id,team\na,x\nb,y\nc,x\n"
 SITES = lines(((site, k, 30 + k) for site in "NS" for k in range(4)), "site,id,age")
 SEVERAL = [
     ({"issues.csv": lines(((f"P-{k}", k, "A", "B", f"P-{k + 1}") for k in range(N)), "Summary,Votes,Watchers,Watchers,Blocks")},
@@ -184,6 +185,8 @@ SEVERAL = [
      r"appears a second time; allowed: once .in each 'site' it stands once: keep one"),
     ({"a.txt": "source,target\na,b\nb,c\n", "b.txt": "source,target\na,b\nb,c\n"},
      r"several files hold ties: a.txt, b.txt; allowed: one file with all ties"),
+    ({"users.csv": TEAMS, "ties.csv": AB_BC["ties.csv"], "mails.csv": "user,mail\na,Hi\nb,Ho\nz,Ha\n"},
+     r"unknown node 'z'.*\nTies were read from ties.csv, people from users.csv, and facts of them from mails.csv: leave out"),
 ]  # fmt: skip
 
 
@@ -202,7 +205,6 @@ def test_archives_of_several_owners_are_refused_with_what_to_do(tmp_path: Path) 
 
 
 SUMS = "was taken for sums of the others, and left out"
-TEAMS = "id,team\na,x\nb,y\nc,x\n"
 SAID = [
     ({"people": f"{TEAMS}Total,\n", "ties": AB_BC["ties.csv"]}, SUMS),
     ({"ties": "from;to;euro\na;b;1,50\nb;c;2,50\na;b;1\nSumme;;5,00\n"}, SUMS),
@@ -334,6 +336,20 @@ def test_a_list_or_a_small_matrix_is_what_it_looks_like(name: str, content: str 
     assert ("'Ann' and 'ann' differ in capitals, spaces or zeros in front alone, and are two people" in reading.says) == (
         "Ann" in ties
     )
+
+
+ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",", "player"),
+         ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "end", "key"), ENDED)
+def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
+    head: str, end: str, key: str, tmp_path: Path
+) -> None:
+    rows = [f"n{k},Name {k},{k % 5} of {k}{end}" for k in range(20)]
+    reading = given(tmp_path, {"people.csv": "\n".join([head, *rows]), "ties.csv": ring(20, "n{}")}, label="")
+    assert graph_of(reading).num_nodes == 20
+    assert f"named by {key if ' ' in key else repr(key)} of people.csv" in reading.says
 
 
 def test_names_with_a_comma_are_not_cut_in_two(tmp_path: Path) -> None:
