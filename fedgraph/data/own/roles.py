@@ -227,7 +227,8 @@ def _written_twice(ids: Sequence[str]) -> list[str]:
     phones = {one: re.sub(r"\D", "", one).lstrip("0") for one in ids if _PHONE.fullmatch(one)}
     abroad = {own[cut:]: own for one, own in phones.items() if one.startswith(("+", "00")) for cut in (1, 2, 3)}
     phones |= {one: abroad.get(own, own) for one, own in phones.items() if not one.startswith(("+", "00"))}
-    plain = {one: phones.get(one) or " ".join(one.casefold().split()).lstrip("0") for one in ids}
+    gaps = {one: "" if sum(map(str.isdigit, one)) >= _SHARED else " " for one in ids}  # of accounts they mean nothing
+    plain = {one: phones.get(one) or gap.join(one.casefold().split()).lstrip("0") for one, gap in gaps.items()}
     alike = {own: one for one, own in plain.items()}
     if len(alike) == len(ids):
         return []

@@ -1013,7 +1013,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
             kinds.append(None)
     codes, beside = ([re.sub(r"\d+", "0", cell) for cells in below for cell in cells[k : k + 1]] for k in (0, 1))
     numbered = len(codes) > 2 and all("0" in cell for cell in codes) and len({cells[0] for cells in below}) == len(codes)
-    if numbered and set(codes).isdisjoint(beside) and not re.search(r"\d", "".join(first)):
+    again = any(cell and any(cell == cells[k] for cells in below if k < len(cells)) for k, cell in enumerate(first))
+    if numbered and set(codes).isdisjoint(beside) and not again and not re.search(r"\d", "".join(first)):
         return True  # words above ``n1, n2, …``, of whom each has one row
     if any(kinds) and kinds[0] is not False:
         return True
