@@ -949,7 +949,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few = (2 * count <= max(2, len(columns))) & (count > 0)
-    for k in np.flatnonzero(~few & (count < len(columns))):
+    for k in np.flatnonzero(~few & (count < len(columns))).tolist():
         few[k] = _is_sum(columns[0][k])
     few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
