@@ -1019,29 +1019,28 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
 def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
     """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
     found = dict[str, str]()
+    coded = {name: table.coded(name) for name in table.names}
+    filled = {name: np.array([one.casefold() not in NOTHING for one in ids])[codes] for name, (codes, ids) in coded.items()}
     for tie in tied:
-        named, parts = table.ids(tie), re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
-        often, words = Counter(named), next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+        parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+        words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
         for column in (name for name in table.names if name not in (*tied, *found)):
-            pairs = [
-                (a, b) for a, b in zip(named, table.texts(column), strict=True) if not NOTHING & {a.casefold(), b.casefold()}
-            ]
-            again = [(b, a) for a, b in pairs if often[a] > 1]
-            alike = any(word in column.casefold() for word in words)
-            if _follows(pairs) and (
-                alike or (len(again) >= _FEW_TIES and _follows(again) and _follows([one[::-1] for one in again]))
-            ):
+            there = filled[tie] & filled[column]
+            named, cells = coded[tie][0][there], coded[column][0][there]
+            again = np.bincount(named)[named] > 1
+            both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
+            if both or (any(word in column.casefold() for word in words) and _follows(named, cells)):
                 found[column] = f"it goes with {tie!r}, which says ties"
     return found
 
 
-def _follows(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether the first tells (nearly) all seconds that naming the commonest gets wrong."""
-    most = max(Counter(two for _, two in pairs).values(), default=0)
-    best = dict[str, int]()
-    for (one, _), count in Counter(pairs).items():
-        best[one] = max(count, best.get(one, 0))
-    return sum(best.values()) - most >= _NEARLY * (len(pairs) - most) > 0
+def _follows(one: np.ndarray, two: np.ndarray) -> bool:
+    """Whether the first numbers [n] tell (nearly) all of the second that naming the commonest gets wrong."""
+    most, width = int(np.bincount(two).max(initial=0)), int(two.max(initial=0)) + 1
+    pairs, counts = np.unique(one * width + two, return_counts=True)
+    best = np.zeros(int(one.max(initial=0)) + 1, dtype=np.int64)
+    np.maximum.at(best, pairs // width, counts)
+    return bool(best.sum() - most >= _NEARLY * (two.size - most) > 0)
 
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:

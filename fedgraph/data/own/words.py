@@ -14,9 +14,11 @@ _FEWEST = 10  # rows from which on a column of which each cell is another one is
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
 _MONTH, _DAY = r"(0?[1-9]|1[0-2])", r"(0?[1-9]|[12]\d|3[01])"
-_CLOCK = r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_MONTH_NAME = r"(jan|feb|f[eé]v|m[aäe]r|apr|avr|ma[iyj]|ju[inl]|aug|ao[uû]|sep|o[ck]t|nov|d[eé][cz])[^\W\d_]*\.?"
+_CLOCK = r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?))?"
 _TIME = re.compile(
-    rf"(\d{{4}}([-/.]){_MONTH}\2{_DAY}|({_DAY}([/.]){_MONTH}|{_MONTH}([/.]){_DAY})[/.](\d\d)?\d\d)([T ,]+{_CLOCK})?|{_CLOCK}",
+    rf"(\d{{4}}([-/.]){_MONTH}\2{_DAY}|({_DAY}([/.]){_MONTH}|{_MONTH}([/.]){_DAY})[/.](\d\d)?\d\d|"
+    rf"{_DAY}[ .-]+{_MONTH_NAME}[ -]+(\d\d)?\d\d|{_MONTH_NAME} {_DAY},? \d{{4}})([T ,]+{_CLOCK})?|{_CLOCK}",
     re.IGNORECASE,
 )
 _SEEN = 1_000  # cells of a column in which others than times are looked for

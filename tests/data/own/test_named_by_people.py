@@ -63,7 +63,8 @@ def test_superiors_are_found_by_name_and_by_number(tmp_path: Path, head: str, ma
 
 @pytest.mark.parametrize("head", ["start,end", "StartDate,EndDate", "from,to"])
 @pytest.mark.parametrize(
-    "time", ["2024-{:02}-17", "17.{:02}.2024", "{:02}/17/2024 9:30 AM", "2024-{:02}-17T08:00:00.000Z", "{:02}:59"]
+    "time",
+    ["2024-{:02}-17", "17.{:02}.2024", "{:02}/17/2024 9:30 AM", "2024-{:02}-17T08:00:00.000Z", "7 Apr. 20{:02}", "{:02}:59"],
 )
 def test_columns_of_times_are_no_ends_and_no_ids(tmp_path: Path, head: str, time: str) -> None:
     """Whatever they are called, and beside ties or not; unless their owner says so."""
