@@ -1208,12 +1208,12 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
-    listed = {"beside nothing or sums, called as no other and in no tie, is left out": notes}
-    if len(columns) > 2 and _MOST_TOLD * len(plain) < len(few):
-        listed["beside nothing, is a person like others: if not, leave it out"] = plain
-    for what, some in ((what, some) for what, some in listed.items() if some):
-        more = f", as {len(some) - 1:,} more," if some[1:] else ""
-        remarks.append(f"{some[0]}{more} in {table.title}, {what}")
+    if notes:
+        more = f" and {counted(len(notes) - 1, 'more row')}" if notes[1:] else ""
+        remarks.append(f"{notes[0]}{more} of {table.title} left out: a note or a sum, written unlike others and in no tie")
+    if plain and len(columns) > 2 and _MOST_TOLD * len(plain) < len(few):
+        more = f" (as {len(plain) - 1:,} more)" if plain[1:] else ""
+        remarks.append(f"{plain[0]}{more} of {table.title} has no other cell, and is a person: if not, leave it out")
     return table.some(others) if notes else table
 
 

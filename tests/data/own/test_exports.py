@@ -251,7 +251,7 @@ AROUND = [
     ([STAFF_HEAD, WORDS, *STAFF], "1 line below its header left out: what columns hold, 'Id'"),
     *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} in staff") for more in (
         "Total: 30;;;;", "Total;30;;;", "Total: 30;;;4;", "30 Sätze;;;;", "Stand: 01.07.2024;;;;", "Ende: Mai;1.6.;;;")),
-    ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0', as 1 more, in staff"),
+    ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0' and 1 more row of staff"),
     ([STAFF_HEAD, WORDS, IDS, *STAFF], "2 lines below its header left out: what columns hold, 'Id'"),
 ]  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_a_row_with_one_fact_is_a_person_if_a_tie_names_it_or_others_are_called_
     people = "id;team;age;km\n" + "".join(f"{one};x;3;4\n" for one in ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal"))
     reading = given(tmp_path, {"people.csv": f"{people}{row}\n", "ties.csv": f"source,target\nann,bob\nbob,{end}\n"}, label="")
     assert graph_of(reading).num_nodes == 9
-    assert ("'zoë' in people.csv, beside nothing, is a person like others" in reading.says) == (row[0] == "z")
+    assert ("'zoë' of people.csv has no other cell, and is a person" in reading.says) == (row[0] == "z")
 
 
 def test_first_rows_with_few_facts_or_words_for_numbers_stay(tmp_path: Path) -> None:
