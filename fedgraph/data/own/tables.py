@@ -1150,8 +1150,10 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     if xgmml:
         return _xgmml(root, where)
     try:
-        if "<gexf" in start:
-            graphs = [_without_times(nx.read_gexf(io.BytesIO(content)))]
+        if _tag(root) == "gexf":
+            for one in root.iter():  # the names of 1.2, of whatever edition, and wherever that is said to lie
+                one.tag = f"{{http://www.gexf.net/1.2draft{'/viz' * ('viz}' in str(one.tag))}}}{_tag(one)}"
+            graphs = [_without_times(nx.read_gexf(io.BytesIO(ElementTree.tostring(root))))]
         elif "<graphml" in start:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             named = re.sub(
