@@ -11,6 +11,7 @@ import bz2
 import csv
 import gzip
 import io
+import itertools
 import json
 import lzma
 import math
@@ -759,7 +760,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     marked = [row for row in rows if row[1][0][:1] in ("#", "%") and not (row is rows[0] and row[1][0] == "#")]
     noted = {row[0] for row in marked if loose or (separator and len(row[1]) == 1) or re.match(r"[#%](\s|$)", row[1][0])}
     kept = [row for row in rows if row[0] not in noted] if 2 * len(noted) <= len(rows) else rows
-    table = _of_rows(kept, where, found.faults)
+    table, *others = _of_each(kept, where, found.faults)
+    found.tables += others
     numbers = {row[0] for row in kept}
     if taken := [row for row in rows if row[0] not in numbers]:
         said = f"{counted(len(taken), 'line')} between others taken for a comment, such as {' '.join(taken[0][1])[:40]!r}"
@@ -823,6 +825,11 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     head = ["", *head] if short else head
     headed = short or _is_header(head, [cells for _, cells in body[:_SAMPLE]])
     width = len(head) if headed else width
+    named_not = [place for place, name in enumerate(head) if headed and not name]
+    if gone := {place for place in named_not if all(len(cells) <= place or not cells[place] for _, cells in body)}:
+        # columns that part others
+        head, *rest = ([one for at, one in enumerate(cells) if at not in gone] for cells in (head, *(own for _, own in body)))
+        body, width = [(number, cells) for (number, _), cells in zip(body, rest, strict=True)], len(head)
     if headed and (again := sum(cells == head for _, cells in body)):
         remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
         body = [(number, cells) for number, cells in body if cells != head]
@@ -870,6 +877,32 @@ def _heads_below(body: Sequence[Sequence[str]]) -> int:
         if (words or (records[0] and sum(records) == 1)) and not any(number_like(cell) for cells in heads for cell in cells):
             return count
     return 0
+
+
+def _side_by_side(rows: list[tuple[int, list[str]]], where: str) -> list[tuple[str, list[tuple[int, list[str]]]]]:
+    """(what it is called, its rows) of each of several tables in one sheet: empty columns part them, and one is longer."""
+    width = len(rows[0][1])
+    if any(len(cells) != width for _, cells in rows):
+        return [(where, rows)]
+    there = [any(cells[place] for _, cells in rows) for place in range(width)]
+    blocks = [list(own) for filled, own in itertools.groupby(range(width), there.__getitem__) if filled]
+    parts = [[(number, [cells[place] for place in own]) for number, cells in rows] for own in blocks]
+    parts = [[row for row in part if any(row[1])] for part in parts]
+    whole = all([number for number, _ in part] == [number for number, _ in rows[: len(part)]] for part in parts)
+    heads = [cell for part in parts for cell in part[0][1]]
+    if len(parts) < 2 or not whole or len({*map(len, parts)}) < len(parts) or min(map(len, blocks)) < 2 or "" in heads:
+        return [(where, rows)]
+    if any(map(number_like, heads)):
+        return [(where, rows)]
+    return [(f"{where}/columns {own[0] + 1}-{own[-1] + 1}", part) for own, part in zip(blocks, parts, strict=True)]
+
+
+def _of_each(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> list[Table]:
+    """The tables of the rows of a sheet or a text."""
+    tables = [_of_rows(part, called, faults) for called, part in _side_by_side(rows, where)]
+    for table in tables if len(tables) > 1 else ():
+        table.remarks.append(f"{table.title} of {Path(where).name}: a table of its own, with an empty column before the next")
+    return tables
 
 
 def _notes_below(body: Sequence[tuple[int, list[str]]], width: int) -> list[str]:
@@ -1122,10 +1155,11 @@ def _excel(content: bytes, where: str) -> list[Table]:
         rows = [(number, row) for number, row in enumerate(cells, 1) if any(row)]
         if rows:
             faults = DataFileFaults()
-            table = _of_rows(rows, f"{where}/{name}" if len(sheets) > 1 else where, faults)
+            several = _of_each(rows, f"{where}/{name}" if len(sheets) > 1 else where, faults)
             faults.refuse()
-            table.remarks += [f"{table.title}: what stands in a merged cell is said of each of its rows"] if down else []
-            tables.append(table)
+            title = several[0].title
+            several[0].remarks += [f"{title}: what stands in a merged cell is said of each of its rows"] if down else []
+            tables += several
     return tables
 
 
@@ -1192,8 +1226,10 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     if xgmml:
         return _xgmml(root, where)
     try:
-        if "<gexf" in start:
-            graphs = [_without_times(nx.read_gexf(io.BytesIO(content)))]
+        if _tag(root) == "gexf":
+            for one in root.iter():  # the names of 1.2, of whatever edition, and wherever that is said to lie
+                one.tag = f"{{http://www.gexf.net/1.2draft{'/viz' * ('viz}' in str(one.tag))}}}{_tag(one)}"
+            graphs = [_without_times(nx.read_gexf(io.BytesIO(ElementTree.tostring(root))))]
         elif "<graphml" in start:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             named = re.sub(

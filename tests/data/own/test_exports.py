@@ -249,7 +249,7 @@ AROUND = [
     (["All Workers;;;;", DATE, ";;;;", STAFF_HEAD, *STAFF], "2 lines above the table left out, 'All Workers'"),
     ([DATE, "Unit;Top;;;", "By;Ann;;;", STAFF_HEAD, *STAFF], "3 lines above the table left out, 'Effective as of'"),
     ([STAFF_HEAD, WORDS, *STAFF], "1 line below its header left out: what columns hold, 'Id'"),
-    *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} in staff") for more in (
+    *(([STAFF_HEAD, *STAFF, ";;;;", more], f"{more.split(';')[0]!r} of staff") for more in (
         "Total: 30;;;;", "Total;30;;;", "Total: 30;;;4;", "30 Sätze;;;;", "Stand: 01.07.2024;;;;", "Ende: Mai;1.6.;;;")),
     ([STAFF_HEAD, "Unit 0;;;;", *STAFF[:9], "Unit 1;;;;", *STAFF[9:]], "'Unit 0' and 1 more row of staff"),
     ([STAFF_HEAD, WORDS, IDS, *STAFF], "2 lines below its header left out: what columns hold, 'Id'"),
@@ -672,3 +672,27 @@ def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_p
     put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
     with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize("aside", [True, False])
+def test_empty_columns_part_two_tables_or_are_none(aside: bool, ending: str, tmp_path: Path) -> None:
+    gap, people = [None, None], [["id", "age"], *([f"m{k}", 20 + k % 9] for k in range(N))]
+    ties = [["source", "target"], *([f"m{a}", f"m{b}"] for a, b in PAIRS)]
+    beside = ties if aside else [["team"], *([GROUPS[k % 2]] for k in range(N))]
+    rows = [
+        [*(people[k] if k <= N else gap), *gap, *(beside[k] if k < len(beside) else gap)]
+        for k in range(max(len(people), len(beside)))
+    ]
+    sheet = pd.DataFrame(rows)
+    if ending == "csv":
+        sheet.to_csv(tmp_path / "club.csv", index=False, header=False)
+    else:
+        sheet.to_excel(tmp_path / "club.xlsx", index=False, header=False)
+    if not aside:
+        put(tmp_path, {"ties.csv": lines(ties)})
+    reading = read(tmp_path, label="" if aside else "team")
+    assert ties_of(reading) == named("m{}")
+    assert len(graph_of(reading).ids) == N
+    assert graph_of(reading).names.columns == ("age",)
+    assert ("a table of its own, with an empty column before the next" in reading.says) == aside

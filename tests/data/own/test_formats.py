@@ -181,13 +181,13 @@ def graph_tool() -> dict[str, str]:
     return {"club.xml": f'<graphml {GRAPHML}>{keys}<graph edgedefault="undirected">{nodes}{XML_TIES}</graph></graphml>'}
 
 
-def gexf() -> dict[str, str]:
+def gexf(space: str = "http://www.gexf.net/1.2draft") -> dict[str, str]:
     values = '<attvalues><attvalue for="0" value="{}"/></attvalues><viz:position x="{}.5" y="2"/>'.format
     nodes = "".join(f'<node id="{k}">{values(said, k)}</node>' for k, said in ONES)
-    space = 'xmlns="http://www.gexf.net/1.2draft" version="1.2" xmlns:viz="http://www.gexf.net/1.2draft/viz"'
+    spaces = f'xmlns="{space}" xmlns:viz="{space}/viz"'
     attributes = '<attributes class="node"><attribute id="0" title="party" type="string"/></attributes>'
     graph = f'<graph mode="static">{attributes}<nodes>{nodes}</nodes><edges>{XML_TIES}</edges></graph>'
-    return {"club.gexf": f"<gexf {space}>{graph}</gexf>"}
+    return {"club.gexf": f"<gexf {spaces}>{graph}</gexf>"}
 
 
 def yed() -> dict[str, str]:
@@ -230,6 +230,7 @@ GDF = "nodedef>name VARCHAR,party VARCHAR,x DOUBLE,y DOUBLE,color VARCHAR\n" + l
 
 FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
     "cx": cx(), "cx2": cx2(), "xgmml": xgmml(), "graph_tool": graph_tool(), "gexf": gexf(), "yed": yed(),
+    "gexf_3": gexf("http://www.gexf.net/1.3"),
     "igraph_gml": igraph_gml(), "gml_with_graphics": igraph_gml("graphics [ x 1.5\ny 2.0\n ]\n", ""),
     "guess": {"club.gdf": f"{GDF}edgedef>node1 VARCHAR,node2 VARCHAR\n{lines(PAIRS)}"},
     "tgf": {"club.tgf": f"{SOMEBODY}#\n" + spaced((*pair, "knows") for pair in PAIRS), "people.csv": people_csv},
@@ -293,7 +294,7 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
     "within_one_folder": {"README.md": "A club.\n", "data/people.csv": people_csv, "data/ties.csv": ties_csv,
                           "data/old/.x": ""},
 }  # fmt: skip
-DRAWN = {"cx", "cx2", "xgmml", "guess", "pajek", "gexf", "yed", "gml_with_graphics", "d3_with_places"}
+DRAWN = {"cx", "cx2", "xgmml", "guess", "pajek", "gexf", "gexf_3", "yed", "gml_with_graphics", "d3_with_places"}
 
 
 @pytest.mark.parametrize("form", FORMS)
