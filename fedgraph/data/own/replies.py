@@ -96,6 +96,8 @@ def _plain(found: object, unread: dict[str, None]) -> object:
         return [_plain(one, unread) for one in found]
     if not isinstance(found, Mapping):
         return found
+    if len(found) == 1 and (key := next(iter(found))).startswith("$"):  # as MongoDB writes what JSON has no type for
+        return _plain(found[key], unread)
     record: dict[str, object] = {key: own for key, own in found.items() if key not in ("_links", "_embedded")}
     if {"type", "id"} <= found.keys() <= _RESOURCE and {"attributes", "relationships"} & found.keys():
         record = {"id": found["id"], **(found.get("attributes") or {})}

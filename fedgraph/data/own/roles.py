@@ -69,6 +69,7 @@ _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
+_MOST_KINDS = 4  # of nodes, that ties are between
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
@@ -171,9 +172,13 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
         ties = _without_open(ties, pair, first)
-        if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
-            first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _listed_ends(ties, pair, others, remarks)
+    if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+        if ends is None:
+            asked = f"{ties.where}: are {pair[0]!r} and {pair[1]!r} both people? Nobody stands in both. If so, say --ends "
+            asked += f"{shlex.join(pair)}; if one is what people share, write pairs of those who do as source,target"
+            raise ReadingQuestion(asked, "ends", [pair])
+        first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
     for column in pair:
@@ -204,7 +209,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
         kept &= ~nothing
-    remarks += _named_by_most(ids, one[kept], two[kept])
+    remarks += _named_by_most(ids, one[kept], two[kept]) + _between_kinds(holders, one[kept], two[kept])
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
@@ -250,6 +255,21 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
         return []
     said = f"{ids[first]!r} is named by {named[first]:,} of {n:,} people, and nobody else by more than a third as many"
     return [f"{said}: does it stand for nobody? If so, empty these cells, or leave out these lines"]
+
+
+def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
+    """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
+    for holder in holders[:1] if len(one) >= _FEW_TIES else ():
+        for name in (name for name in holder.table.names if name != holder.id):
+            codes, kinds = holder.table.coded(name)
+            if (
+                2 <= len(kinds) <= _MOST_KINDS
+                and "" not in kinds
+                and (codes[holder.rows[one]] != codes[holder.rows[two]]).all()
+            ):
+                said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
+                return [f"{said}, write pairs of those who do as source,target"]
+    return []
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
@@ -520,10 +540,18 @@ def _without_open(ties: Table, pair: _Pair, remarks: list[str]) -> Table:
     return ties.some(~open_[name])
 
 
-def _with_things(table: Table) -> str:
-    """Why a table holds no ties where one column names people, and another what they rate, buy or attend; "" elsewhere."""
+def _with_things(table: Table, tables: Sequence[Table] = ()) -> str:
+    """Why a table holds no ties where one column names people, and another what they rate, buy or attend; "" elsewhere.
+
+    tables: of two columns of ids, neither called as things are, one may name people who have rows there.
+    """
     called = [name for name in table.names if table.headed and is_id_name(name)]
     things = [name for name in called if says("things", name)]
+    if not things and len(called) == 2:
+        known = [key for other in tables if other is not table for key in _keys(other).values()]
+        rows = [name for name in called if any(table.different(name) <= key for key in known)]
+        again = [name for name in called if len(table.different(name)) < len(table.frame)]
+        things = [name for name in again if len(rows) == 1 and name not in rows]
     people = [name for name in called if name not in things]
     if len(people) != 1 or len(things) != 1:
         return ""
@@ -669,7 +697,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
     if (written := _written_otherwise(tables)) is not None:
         return written
     if (
-        said := next(filter(None, map(_with_things, tables)), "")
+        said := next(filter(None, (_with_things(table, tables) for table in tables)), "")
         or _strangers(tables)
         or _several_lines(tables)
         or _lists(tables)
@@ -979,7 +1007,8 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
         whole, parted = ([[one for cell in row for one in of[cell]] for row in rows] for of in (told, parts))
         for key, ids in able.items():
             single = parted != whole and _decimals(names[0], [cell for row in whole for cell in row], ids)
-            single |= sum(one in ids for own in whole for one in own) >= _MOSTLY * sum(map(len, whole))
+            held = [sum(one in ids for own in some for one in own) / max(1, sum(map(len, some))) for some in (whole, parted)]
+            single |= held[0] >= max(_MOSTLY, held[1])
             lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
             given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes

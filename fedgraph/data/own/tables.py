@@ -71,6 +71,7 @@ _KINDS = frozenset(
      "short", "char", "string", "date", "datetime", "ignore"}
 )  # fmt: skip
 _FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
+_FOREIGN_SIGN = re.compile(r"\w*[a-zß-ÿ][£¥¯³¹¼¾¿][a-zß-ÿ]\w*")  # a letter of Central Europe (cp1250) read as Latin
 _DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
 _NO_CELL = re.compile(  # nothing, as databases write it, and what spreadsheets could not compute
     r"(?<![^\t,;|\n])(\\N|#N/[AD]!?|#NV|#DIV/0!|#[¡¿]?(REF|VALUE|NAME|NUM|NULL|BEZUG|WERT|ZAHL|VALOR|NOMBRE|VALEUR|NOM)[!?])"
@@ -500,16 +501,20 @@ _OTHERS = (
 _TEXTS = (
     (r"^(CREATE TABLE|INSERT INTO|COPY .* FROM stdin;)",
      "an SQL dump, whose statements are not run; allowed: each table exported as CSV, or an SQLite database"),
+    (r"=\"urn:iso:std:iso:20022:|^:61:\d{6}|<OFX>",
+     "a bank's statement (CAMT, MT940, OFX); allowed: who pays whom as a table source,target, and one of people"),
+    (r"urn:schemas-microsoft-com:office:spreadsheet", "an old Excel file in XML; allowed: the same saved as .xlsx, or as CSV"),
+    (r"\A\s*\{\s*\"type\":\s*\"gephi-lite\"", "a workspace of Gephi Lite; allowed: the graph that it exports as GEXF"),
     (r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{",
      "a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"),
     (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
-    (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s|\A[\s{\[]*\"@(context|graph|id)\"",
+    (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s|<rdf:RDF\b|\A[\s{\[]*\"@(context|graph|id)\"",
      "triples (RDF, JSON-LD); allowed: ties of one kind as a table source,target, facts as one with a column each"),
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
-    (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml",
-     "a drawing (Mermaid, PlantUML); allowed: its ties as a table source,target"),
+    (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml|<(mxfile|mxGraphModel)\b",
+     "a drawing (Mermaid, PlantUML, draw.io); allowed: its ties as a table source,target"),
     (r"\Aversion https://git-lfs", "a pointer of Git LFS, and not the file; allowed: the file itself (git lfs pull)"),
     (r"\A\s*@\w+\s*\{", "BibTeX, which names no ties; allowed: pairs of authors as a table source,target"),
     (r"\A\s*<(!doctype html|!DOCTYPE html|html|HTML)\b", "a page of HTML; allowed: its table saved as CSV or .xlsx"),
@@ -616,7 +621,10 @@ def _decoded(content: bytes, where: str) -> tuple[str | None, list[str]]:
         if _FOREIGN.search(content):  # read as Latin text, names would be others, and two might become one
             said = f"{where}: text that is neither UTF-8 nor Latin (cp1252)"
             raise DataError(f"{said}; allowed: the same saved as UTF-8") from None
-        return content.decode("cp1252"), [f"{Path(where).name} is no UTF-8 and was read as Latin text (cp1252)"]
+        text = content.decode("cp1252")
+        words = next(filter(None, (_FOREIGN_SIGN.findall(text), re.findall(r"\w*[^\x00-\x7f]\w*", text))), [""])
+        said = f"{Path(where).name} is no UTF-8 and was read as Latin text (cp1252), with words such as {words[0][:40]!r}"
+        return text, [f"{said}: if letters are wrong, save it as UTF-8"]
 
 
 def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
@@ -1136,7 +1144,7 @@ def _excel(content: bytes, where: str) -> list[Table]:
         sheets = pd.read_excel(
             io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_filter=False, engine="openpyxl"
         )
-        merged = _merged(content)
+        merged = _merged(content, where)
     except ImportError as error:
         raise DataError(f"{where}: Excel needs the package openpyxl; install it, or save each sheet as CSV") from error
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
@@ -1163,12 +1171,21 @@ def _excel(content: bytes, where: str) -> list[Table]:
     return tables
 
 
-def _merged(content: bytes) -> dict[str, list[tuple[int, int, int, int]]]:
-    """Of each sheet of a workbook the cells that were merged: first column, first row, last column, last row, from 1."""
+_FORMULA = re.compile(rb'<c (?![^>]*t="str")[^>]*><f\b[^>]*(/>|>[^<]*</f>)\s*(<v\s*/>|<v></v>)?\s*</c>')  # without a value
+
+
+def _merged(content: bytes, where: str) -> dict[str, list[tuple[int, int, int, int]]]:
+    """Of each sheet of a workbook the cells that were merged: first column, first row, last column, last row, from 1.
+
+    ``DataError`` where a program wrote formulas that no spreadsheet computed.
+    """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        sheets = [one for one in archive.namelist() if one.startswith("xl/worksheets/")]
-        if not any(b"<mergeCell " in archive.read(one) for one in sheets):
-            return {}
+        sheets = [archive.read(one) for one in archive.namelist() if one.startswith("xl/worksheets/")]
+    if formulas := sum(len(_FORMULA.findall(sheet)) for sheet in sheets):
+        said = f"{counted(formulas, 'cell')} with a formula and no value, as no spreadsheet has computed it"
+        raise DataError(f"{where}: {said}; allowed: the same opened and saved by one, or as CSV")
+    if not any(b"<mergeCell " in sheet for sheet in sheets):
+        return {}
     from openpyxl import load_workbook
 
     return {sheet.title: [one.bounds for one in sheet.merged_cells.ranges] for sheet in load_workbook(io.BytesIO(content))}
@@ -1237,7 +1254,8 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
             )  # of graph-tool
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
         else:
-            raise DataError(f"{where}: XML that is neither GraphML, GEXF nor XGMML; allowed: one of these")
+            said = f"XML that is neither GraphML, GEXF nor XGMML ({_tag(root)})"
+            raise DataError(f"{where}: {said}; allowed: one of these, or who is tied to whom as a table source,target")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
     if not graphs:

@@ -52,6 +52,22 @@ def test_a_workbook_with_a_title_two_rows_of_header_and_merged_cells_is_read(tmp
         assert says in reading.says
 
 
+def test_a_formula_without_a_value_is_no_empty_cell(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in (["id", "age"], ["a", "=20+1"], ["b", 30]):
+        book.active.append(row)
+    book.save(tmp_path / "people.xlsx")
+    with pytest.raises(DataError, match=r"people\.xlsx: 1 cell with a formula and no value, as no spreadsheet has computed it"):
+        read(tmp_path / "people.xlsx")
+
+
+def test_letters_that_may_be_others_are_shown(tmp_path: Path) -> None:
+    ties = "source,target\nCzes³aw,Zoë\nZoë,Ann\n".encode("cp1252")
+    assert "with words such as 'Czes³aw': if letters are wrong, save it as UTF-8" in given(tmp_path, {"ties.csv": ties}).says
+
+
 def test_a_bank_writes_words_above_its_table(tmp_path: Path) -> None:
     head = "Umsätze;Zeitraum: 01.01.2026 - 31.03.2026\r\n\r\nTag;IBAN Auftraggeber;IBAN Empfänger;Zweck;Betrag\r\n"
     sales = "\r\n".join(f'02.01.26;DE0 {a};DE0 {b};"Miete; Jan";-1.{100 + a},50' for a, b in PAIRS)
@@ -123,7 +139,14 @@ REFUSED = [
     ("people.db", b"SQLite format 3\0", "not an SQLite database"),
     ("dump.sql", b"-- phpMyAdmin\nCREATE TABLE `u` (`id` int);\n", "an SQL dump"),
     ("dump.sql", b"--\nCOPY public.people (id) FROM stdin;\n1\n\\.\n", "an SQL dump"),
-    ("page.graphml", b"<svg><p>hello</p></svg>", "XML that is neither"),
+    ("page.graphml", b"<svg><p>hello</p></svg>", r"XML that is neither .* \(svg\); allowed: one of these, or who is tied"),
+    (
+        "camt.xml",
+        b'<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"/>',
+        "a bank's statement",
+    ),
+    ("umsatz.sta", b":20:STARTUMS\n:25:10020030/1234567\n:61:2401020102DR12,50N033NONREF\n", "a bank's statement"),
+    ("lite.json", b'{"type": "gephi-lite", "version": "1.0.0", "graphDataset": {}}', "exports as GEXF"),
     ("club.mat", b"MATLAB 5.0 MAT-file\0\1", "a MATLAB file"),
     ("club.nt", b"<http://a/1> <http://a/knows> <http://a/2> .\n", "triples"),
     ("club.gt", "⛾ gt".encode() + b"\1\0\0\0", "a graph-tool file; allowed: the same graph saved as GraphML"),
@@ -372,6 +395,7 @@ LISTED = [("Ann", "Bob"), ("Bob", "Cy"), ("Cy", "Dan"), ("Dan", "Eve"), ("Eve", 
           ("Cy", "Eve"), ("Ann", "Dan"), ("Bob", "Eve")]  # fmt: skip
 NUMBERED = [(str("ABCDE".index(a[0])), str("ABCDE".index(b[0]))) for a, b in LISTED]
 WRITTEN = [(str(a), str(b)) for a, b in PAIRS]
+SHOWN = [(f"W{k % 5}", f"E{k % 7}") for k in range(35)]
 STAYS = [(str(k), str(k % 3)) for k in range(12)]
 KNOWN = [(f"person{1 + k % 28}", str(20 + k)) for k in range(N)]
 MAILS = [(f"Ann {a % 7}", f"{a}@club.org", "SMTP", f"Ann {b % 7}", f"{b}@club.org", "SMTP") for a, b in PAIRS]
@@ -394,6 +418,7 @@ ASKED = [
     ({"t.csv": lines(((60 * k, *pair) for k, pair in enumerate(PAIRS)), "time,i,j")}, ("i", "j"), WRITTEN),
     ({"t.csv": lines(((k, a, b, f"c{a % 7}", f"c{b % 7}") for k, (a, b) in enumerate(PAIRS)), "no,person1,person2,c1,c2")},
      ("person1", "person2"), WRITTEN),
+    ({"goes.csv": lines(SHOWN, "Source,Target")}, ("Source", "Target"), SHOWN),
     ({"inbox.csv": lines(MAILS, MAIL)}, ("From: (Address)", "To: (Address)"), [(mail[1], mail[4]) for mail in MAILS]),
 ]  # fmt: skip
 
@@ -409,6 +434,15 @@ def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
     assert ("c1", "c2") not in asked.value.choices  # of which class each of the ends is
     assert chosen in asked.value.choices
     assert ties_of(read(tmp_path, **{asked.value.option: chosen})) == {frozenset(pair) for pair in wanted if len({*pair}) == 2}
+
+
+def test_ties_between_two_kinds_alone_are_pointed_out(tmp_path: Path) -> None:
+    people = lines([*((f"W{k}", "woman") for k in range(5)), *((f"E{k}", "event") for k in range(7))], "id,kind")
+    files = {"people.csv": people, "ties.csv": lines(SHOWN, "source,target")}
+    said = "no tie is between two of one 'kind' (woman, event): if one of these is what people share"
+    assert said in given(tmp_path, files, label="kind").says
+    assert said not in given(tmp_path, files | {"ties.csv": lines([*SHOWN, ("W0", "W1")], "source,target")}, label="kind").says
+    assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
 
 def test_a_sheet_of_notes_is_put_aside_where_ties_have_a_header_of_words(tmp_path: Path) -> None:

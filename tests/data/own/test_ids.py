@@ -250,10 +250,12 @@ RATINGS = {"ratings.csv": lines(RATED, "userId,movieId,rating")}
     [
         RATINGS,
         RATINGS | {"movies.csv": lines((film[:2] for film in FILMS), "movieId,title")},
+        {"members.csv": lines(((f"m{k}", 20 + k) for k in range(60)), "member_id,age"),
+         "club_members.csv": lines(((f"c{b % 9}", f"m{a - 1}", 2020) for a, b, _ in RATED[:90]), "club_id,member_id,since")},
         {"users.dat": lines(USERS, "", "::"), "movies.dat": lines(FILMS, "", "::"), "ratings.dat": lines(RATED, "", "::")},
         {"users.data": lines(USERS, "", "|"), "movies.data": lines(FILMS, "", "|"), "ratings.data": lines(RATED, "", "\t")},
     ],
-)
+)  # fmt: skip
 def test_who_rates_what_is_no_tie(files: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no ties between people; allowed: a table of pairs of those who share one"):
         given(tmp_path, files)

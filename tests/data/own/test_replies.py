@@ -40,6 +40,14 @@ def hal(k: int) -> dict[str, Any]:
     return {"id": k, **FACTS[k], "_links": {"self": {"href": f"https://example.org/people/{k}"}, "friends": links}}
 
 
+def stored(k: int) -> dict[str, Any]:
+    return {
+        "_id": {"$oid": f"{k:02}"},
+        "age": {"$numberInt": str(20 + k)},
+        "friends": [{"$oid": f"{n:02}"} for n in FRIENDS[k]],
+    }
+
+
 # how a service writes a person, and a page of them, of which there may be more
 FORMS: dict[str, tuple[Callable[[int], object], Callable[[list[Any], bool], object]]] = {
     "JSON:API": (resource, lambda rows, more: {
@@ -88,6 +96,15 @@ def test_what_each_page_of_an_answer_brings_along_is_there_once(tmp_path: Path) 
         said.append((asked.value.option, asked.value.choices))
         require_truth(read(folder, label="group", id="people.id"))
     assert said[0] == said[1]
+
+
+def test_what_mongodb_exports_is_read_although_many_name_one_friend(tmp_path: Path) -> None:
+    few = [{**stored(k), "friends": stored(k)["friends"][: k % 3]} for k in range(COUNT)]
+    for rows in (few, [stored(k) for k in range(COUNT)]):
+        reading = given(tmp_path, {"people.json": "\n".join(map(json.dumps, rows))}, label="")
+        ties = {frozenset((row["_id"]["$oid"], one["$oid"])) for row in rows for one in row["friends"]}
+        assert facts(graph_of(reading))[1] == ties
+        assert graph_of(reading).names.columns == ("age",)
 
 
 def test_nodes_beside_an_empty_list_of_links_are_no_page(tmp_path: Path) -> None:
