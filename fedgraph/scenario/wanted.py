@@ -248,7 +248,8 @@ def _of_reading(path: Path, parameters: Mapping[str, object], task: str, federat
     if task == "nodes":
         if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
             some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
-            raise ScenarioError(f"{option}: {labelled} nodes have a label; {some}. Which column is predicted (--label NAME)?")
+            question = "Which column is predicted (--label NAME), or are links foreseen (--task links)?"
+            raise ScenarioError(f"{option}: {labelled} nodes have a label; {some}. {question}")
         _require_classes(option, loaded)
     if federation:
         found = _of_federation("own/federation", path, path.resolve().name, reading.says, loaded)

@@ -142,6 +142,7 @@ def test_what_new_writes_of_a_federation_runs(
         ("--graph embedded/library --epsilons 1 1", "twice"),
         ("--federation nowhere", "not a folder"),
         ("--graph pair", "2 nodes have a label; allowed: 5 or more"),
+        ("--graph bare", "Which column is predicted (--label NAME), or are links foreseen (--task links)?"),
         ("--graph alike", "all labelled nodes are of one class ('x'); allowed: two classes or more"),
         ("--graph embedded/library --out there.yaml", "exists already; say --force"),
     ],
@@ -153,6 +154,7 @@ def test_new_refuses_in_one_line(
     (tmp_path / "there.yaml").write_text("mine")
     for folder, tables in (
         ("pair", {"features": "a,1\nb,0\n", "edges": "a,b\n", "labels": "a,x\nb,y\n"}),
+        ("bare", {"ties": "source,target\na,b\nb,c\n"}),
         ("alike", {n: "".join(f"{k},{w}\n" for k in range(6)) for n, w in (("features", 1), ("edges", 0), ("labels", "x"))}),
     ):
         (tmp_path / folder).mkdir()
