@@ -431,7 +431,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
 
 
 def _by_their_names(table: Table, first: list[str]) -> Table:
-    """With ids where a column names people of the table: by two columns, by one in which some are called alike, ``Ann (7)``."""
+    """With ids where a column names people of the table: by two columns of names, or as ``Ann (7)``."""
     n, frame = len(table.frame), table.frame
     key = next((name for name, ids in _keys(table).items() if name and len(ids) == n), "")
     if not table.headed or table.matrix is not None or n < _FEW_TIES:
@@ -448,7 +448,7 @@ def _by_their_names(table: Table, first: list[str]) -> Table:
             called = mine = table.ids(key)
             whom = {one: one[one.rindex("(") + 1 : -1] for one in named if one.endswith(")")}
         else:
-            called = list(map(way[1].join, zip(*(table.ids(name) for name in way[::2] if name), strict=True)))
+            called = list(map(way[1].join, zip(table.ids(way[0]), table.ids(way[2]), strict=True)))
             mine = table.ids(key) if key else called
             whom = dict(zip(called, mine, strict=True))
         cells = table.ids(column)
@@ -470,9 +470,6 @@ def _ways_to_name(one: str, table: Table, key: str, words: Sequence[str]) -> Ite
     """(column, what stands between, column) of which a name may be put together."""
     if key and (match := re.fullmatch(r".+ \((\S+)\)", one)) and match[1] in table.different(key):
         yield key, "", ""
-    if not one.isdigit():
-        n = len(table.frame)
-        yield from ((name, "", "") for name in words if n > len(own := table.different(name)) >= _NEARLY * n and one in own)
     for cut in re.finditer(r", | ", one):
         fronts = [name for name in words if one[: cut.start()] in table.different(name)]
         backs = [name for name in words if fronts and one[cut.end() :] in table.different(name)]
