@@ -233,13 +233,10 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
 def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
     """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
     for holder in holders[:1] if len(one) >= _FEW_TIES else ():
-        for name in (name for name in holder.table.names if name != holder.id):
+        first, second = holder.rows[one], holder.rows[two]
+        for name in (name for name in holder.table.names[:_WIDE] if name != holder.id):
             codes, kinds = holder.table.coded(name)
-            if (
-                2 <= len(kinds) <= _MOST_KINDS
-                and "" not in kinds
-                and (codes[holder.rows[one]] != codes[holder.rows[two]]).all()
-            ):
+            if 2 <= len(kinds) <= _MOST_KINDS and "" not in kinds and not (codes[first] == codes[second]).any():
                 said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
                 return [f"{said}, write pairs of those who do as source,target"]
     return []
