@@ -148,6 +148,7 @@ def of_roles(
     n = len(roles.ids)
     known = label if labelled else None
     roles.remarks += [] if known is None else _coded(known.column, known.texts)
+    roles.remarks += _between_kinds(roles)
     left_out: list[tuple[str, str]] = []
     read = _columns_of(roles, label, rules, faults, left_out, labelled)
     faults.refuse(_read_as(roles))
@@ -213,6 +214,23 @@ def _lines_of_a_kind(roles: Roles) -> Iterator[tuple[str, np.ndarray, np.ndarray
         for place, kind in enumerate(kinds if 1 < len(kinds) <= _MOST_NUMBERS else ()):
             own = number == place
             yield f"lines of the {column} {kind or '(empty)'}", roles.one[own], roles.two[own]
+
+
+def _between_kinds(roles: Roles) -> list[str]:
+    """A remark for each column of few values of which no tie has one at both its ends, as of heroes and their comics."""
+    found = list[str]()
+    apart = roles.one != roles.two
+    one, two = roles.one[apart], roles.two[apart]
+    for holder, column in ((own, name) for own in roles.holders for name in own.table.names if name != own.id):
+        number, kinds = pd.factorize(np.array(_cells(holder, column), dtype=object))
+        if not 1 < len(kinds) <= _MOST_NUMBERS or "" in kinds or (number[one] == number[two]).any():
+            continue
+        share = np.bincount(np.concatenate([number[one], number[two]]), minlength=len(kinds)) / max(1, 2 * one.size)
+        if one.size and share.max() < 1 and one.size * math.log1p(-np.square(share).sum()) < math.log(_BY_CHANCE):
+            what = "if these are kinds of nodes, such as people and what they share, bring pairs of people who share one as "
+            what += "source,target; where both stay, the kind may be a column, and another one the label"
+            found.append(f"no tie is between two of one {column!r} ({', '.join(map(str, sorted(kinds)))}): {what}")
+    return found
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:

@@ -260,13 +260,10 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
 def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
     """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
     for holder in holders[:1] if len(one) >= _FEW_TIES else ():
-        for name in (name for name in holder.table.names if name != holder.id):
+        first, second = holder.rows[one], holder.rows[two]
+        for name in (name for name in holder.table.names[:_WIDE] if name != holder.id):
             codes, kinds = holder.table.coded(name)
-            if (
-                2 <= len(kinds) <= _MOST_KINDS
-                and "" not in kinds
-                and (codes[holder.rows[one]] != codes[holder.rows[two]]).all()
-            ):
+            if 2 <= len(kinds) <= _MOST_KINDS and "" not in kinds and not (codes[first] == codes[second]).any():
                 said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
                 return [f"{said}, write pairs of those who do as source,target"]
     return []
@@ -474,7 +471,7 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
 
 
 def _by_their_names(table: Table, first: list[str]) -> Table:
-    """With ids where a column names people of the table: by two columns, by one in which some are called alike, ``Ann (7)``."""
+    """With ids where a column names people of the table: by two columns of names, or as ``Ann (7)``."""
     n, frame = len(table.frame), table.frame
     key = next((name for name, ids in _keys(table).items() if name and len(ids) == n), "")
     if not table.headed or table.matrix is not None or n < _FEW_TIES:
@@ -491,7 +488,7 @@ def _by_their_names(table: Table, first: list[str]) -> Table:
             called = mine = table.ids(key)
             whom = {one: one[one.rindex("(") + 1 : -1] for one in named if one.endswith(")")}
         else:
-            called = list(map(way[1].join, zip(*(table.ids(name) for name in way[::2] if name), strict=True)))
+            called = list(map(way[1].join, zip(table.ids(way[0]), table.ids(way[2]), strict=True)))
             mine = table.ids(key) if key else called
             whom = dict(zip(called, mine, strict=True))
         cells = table.ids(column)
@@ -513,9 +510,6 @@ def _ways_to_name(one: str, table: Table, key: str, words: Sequence[str]) -> Ite
     """(column, what stands between, column) of which a name may be put together."""
     if key and (match := re.fullmatch(r".+ \((\S+)\)", one)) and match[1] in table.different(key):
         yield key, "", ""
-    if not one.isdigit():
-        n = len(table.frame)
-        yield from ((name, "", "") for name in words if n > len(own := table.different(name)) >= _NEARLY * n and one in own)
     for cut in re.finditer(r", | ", one):
         fronts = [name for name in words if one[: cut.start()] in table.different(name)]
         backs = [name for name in words if fronts and one[cut.end() :] in table.different(name)]

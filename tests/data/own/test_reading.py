@@ -225,6 +225,15 @@ def test_two_kinds_of_nodes_are_no_people() -> None:
     read((PEOPLE.assign(_labels=[":P:F", *[":P"] * (len(PEOPLE) - 1)]), TIES), label="group")
 
 
+@pytest.mark.parametrize(("within", "label"), [(0, "kind"), (0, ""), (1, "kind")])
+def test_ties_between_two_kinds_alone_are_told(within: int, label: str) -> None:
+    """Heroes and the comics they stand in were people, and which of both one is the label."""
+    people = pd.DataFrame({"id": [f"n{k}" for k in range(N)], "kind": ["hero", "comic"] * (N // 2)})
+    pairs = [(f"n{k}", f"n{(k + step) % N}") for k in range(N) for step in (1, 5)] + [("n0", "n2")] * within
+    says = read((people, pd.DataFrame(pairs, columns=["source", "target"])), label=label).says
+    assert ("no tie is between two of one 'kind' (comic, hero): if these are kinds of nodes" in says) == (not within)
+
+
 @pytest.mark.parametrize(
     ("column", "says"),
     [("id", "names people, and is no label"), ("Label", "60 different values"), ("views", "different values for 60")],
