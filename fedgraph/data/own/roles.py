@@ -65,6 +65,7 @@ _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they
 _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _PLAIN = (("source", "target"), ("from", "to"))
+_SPANS = (("from", "to"), ("start", "end"))  # may be times, too
 _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
@@ -167,6 +168,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
     if ends is None and not ties.headed:
         _require_one_kind_of_ends(ties, pair, others)
+    if ends is None and ties.headed and not others:
+        _require_no_spans(ties, pair)
     if records := [name for name in pair if any(one[0] == "{" for one in ties.different(name))]:
         said = f"{ties.where}: {records[0]!r} holds lists of records, and no ids"
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
@@ -562,6 +565,20 @@ def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequen
         one, two = (next(other.title for other in others if other.where in own) for own in held)
         said = f"{pair[0]!r} goes through the rows of {one} and {pair[1]!r} those of {two}"
         raise DataError(no_ties_through(ties, *pair, said))
+
+
+def _require_no_spans(ties: Table, pair: tuple[str, str]) -> None:
+    """Asks where two columns of numbers may say when each row began and ended: years, hours, or seconds since 1970."""
+    rows = [name for name in _keys(ties) if name and name not in pair]
+    spans = [(csv_number(one), csv_number(two)) for one, two in zip(*map(ties.ids, pair), strict=True) if one and two]
+    if rows and sides_of(pair, _SPANS) and len(spans) > _FEW_TIES and all(one <= two for one, two in spans):  # no NaN
+        asked = (
+            f"{ties.where}: do {pair[0]!r} and {pair[1]!r} name people, or from when to when each {rows[0]!r} was there? If "
+        )
+        asked += (
+            f"people, say --ends {shlex.join(pair)}; if times, write pairs of those who were there together as source,target"
+        )
+        raise ReadingQuestion(asked, "ends", [pair])
 
 
 def _require_alike(ties: Table, pair: tuple[str, str]) -> None:

@@ -395,6 +395,7 @@ LISTED = [("Ann", "Bob"), ("Bob", "Cy"), ("Cy", "Dan"), ("Dan", "Eve"), ("Eve", 
           ("Cy", "Eve"), ("Ann", "Dan"), ("Bob", "Eve")]  # fmt: skip
 NUMBERED = [(str("ABCDE".index(a[0])), str("ABCDE".index(b[0]))) for a, b in LISTED]
 WRITTEN = [(str(a), str(b)) for a, b in PAIRS]
+TERMS = [(str(1990 + k % 9), str(1994 + k % 9)) for k in range(N)]
 SHOWN = [(f"W{k % 5}", f"E{k % 7}") for k in range(35)]
 STAYS = [(str(k), str(k % 3)) for k in range(12)]
 KNOWN = [(f"person{1 + k % 28}", str(20 + k)) for k in range(N)]
@@ -419,6 +420,7 @@ ASKED = [
     ({"t.csv": lines(((k, a, b, f"c{a % 7}", f"c{b % 7}") for k, (a, b) in enumerate(PAIRS)), "no,person1,person2,c1,c2")},
      ("person1", "person2"), WRITTEN),
     ({"goes.csv": lines(SHOWN, "Source,Target")}, ("Source", "Target"), SHOWN),
+    ({"terms.csv": lines(((f"M{k}", a, b) for k, (a, b) in enumerate(TERMS)), "member,start,end")}, ("start", "end"), TERMS),
     ({"inbox.csv": lines(MAILS, MAIL)}, ("From: (Address)", "To: (Address)"), [(mail[1], mail[4]) for mail in MAILS]),
 ]  # fmt: skip
 
