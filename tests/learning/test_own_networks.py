@@ -88,9 +88,7 @@ def test_gradients_of_many_examples_at_once_are_those_of_a_loop(made: Any) -> No
     given, vector = examples(), start(spec)
     one, many = (take(spec, vector, given) for take in (example_gradients.looped, example_gradients.vmapped))
     assert many.dtype == torch.float64
-    assert torch.allclose(
-        one, many, rtol=1e-12, atol=1e-15
-    )  # some processors cut products in other blocks
+    assert torch.allclose(one, many, rtol=1e-12, atol=1e-15)  # some processors cut products in other blocks
     assert (one.norm(dim=1) > 0).all()
 
 
