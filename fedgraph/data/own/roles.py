@@ -1669,7 +1669,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
         kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):

@@ -507,6 +507,27 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
+@pytest.mark.parametrize("called", [("from", "to"), ("id", "references")])
+@pytest.mark.parametrize("form", ["p{}", "{}"])
+@pytest.mark.parametrize("said", [False, True])
+def test_lists_of_one_length_have_no_places_where_they_name_people(
+    called: tuple[str, str], form: str, said: bool, tmp_path: Path
+) -> None:
+    first = 0 if called[0] == "from" else 900  # of numbers that nothing calls people's
+    rows = [{called[0]: form.format(first + k), called[1]: [form.format(first + (k + far) % N) for far in (1, 3)],
+             "place": [k, -k]} for k in range(N)]  # fmt: skip
+    reading = given(tmp_path, {"log.jsonl": "\n".join(map(json.dumps, rows))}, ends=called if said else None)
+    ids = [form.format(first + k) for k in range(N)]
+    assert ties_of(reading) == {frozenset((ids[k], ids[(k + far) % N])) for k in range(N) for far in (1, 3)}
+    assert said or "place 0" in reading.says
+
+
+def test_lists_of_whom_most_have_rows_are_several_people(tmp_path: Path) -> None:
+    rows = [{"id": f"p{k}", "references": [f"p{(k + 1) % N}", f"p{(k + 3) % N}", f"old{k}"]} for k in range(N)]
+    reading = given(tmp_path, {"log.jsonl": "\n".join(map(json.dumps, rows))}, ends=["id", "references"])
+    assert ties_of(reading) == {frozenset((row["id"], one)) for row in rows for one in row["references"]}
+
+
 @pytest.mark.parametrize(("column", "none", "some"), [("friends", "0", "1"), ("value", "0.0", "1.5"), ("know", "no", "yes")])
 def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str, some: str, tmp_path: Path) -> None:
     every = [(a, b) for b in range(N) for a in range(b)]
