@@ -438,6 +438,15 @@ def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
     assert ties_of(read(tmp_path, **{asked.value.option: chosen})) == {frozenset(pair) for pair in wanted if len({*pair}) == 2}
 
 
+@pytest.mark.parametrize("first", [0, 20, 2000])
+def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(first: int, tmp_path: Path) -> None:
+    put(tmp_path, {"tij.dat": lines(((first + 2 * (k // 3), *pair) for k, pair in enumerate(PAIRS)), separator=" ")})
+    with pytest.raises(ReadingQuestion) as asked:
+        read(tmp_path)
+    assert asked.value.choices[0] == ("column 2", "column 3")
+    assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
+
+
 def test_ties_between_two_kinds_alone_are_pointed_out(tmp_path: Path) -> None:
     people = lines([*((f"W{k}", "woman") for k in range(5)), *((f"E{k}", "event") for k in range(7))], "id,kind")
     files = {"people.csv": people, "ties.csv": lines(SHOWN, "source,target")}
