@@ -1189,12 +1189,13 @@ def _without_sums(table: Table) -> Table:
     names, ids = table.names, table.ids(table.names[0]) if table.names else []
     if not table.headed or table.matrix is not None or len(names) <= 3 or len(ids) <= 3:
         return table
-    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) else names
+    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) or _adds_up(table, len(names) - 2) else names
     people, rows, below = set(map(id_text, kept[1:])), len(ids), list[str]()
     while rows > 3 and ids[rows - 1] not in people:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
-        if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+        sums = not any(map(np.isnan, map(csv_number, filled)))
+        if filled and not (sums and (TOTAL.fullmatch(ids[rows].rstrip(": ")) or _adds_up(table, len(kept) - 1, rows))):
             if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
                 said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
                 raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
@@ -1219,6 +1220,17 @@ def _without_sums(table: Table) -> Table:
     listed = ", ".join(repr(one[:40].replace(";", ",")) for one in dict.fromkeys(below) if one)
     remark = f"{table.title} is a matrix of {rows:,} people: what stands beside them is nobody, and left out ({listed})"
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
+
+
+def _adds_up(table: Table, n: int, row: int = -1) -> bool:
+    """Whether that row of a matrix of n people, or the column behind them, holds sums; where both meet, the sum of all."""
+    called, ids = list(map(id_text, table.names[1:])), table.ids(table.names[0])
+    if {*called[:n]} != {*ids[:n]} or len({*ids[:n]}) < n:
+        return False
+    cells = np.nan_to_num([list(map(csv_number, own)) for own in table.frame.iloc[:, 1:].to_numpy(dtype=object)])
+    whole, told = cells[:n, :n], cells[row, :n] if row >= 0 else cells[:n, n]
+    meets = row >= 0 or called[n : n + 1] != ids[n : n + 1] or cells[n, n] == whole.sum()
+    return bool(whole.any() and meets and np.allclose(whole.sum(axis=int(row < 0)), told))
 
 
 def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequence[str] = ()) -> Table:

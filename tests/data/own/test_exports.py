@@ -551,7 +551,8 @@ def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str
 
 @pytest.mark.parametrize(
     ("name", "beside"),
-    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all")],
+    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all"),
+     ("All", "a row"), ("All", "a column"), ("Total général", "both"), ("All", "all")],
 )  # fmt: skip
 def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str, beside: str) -> None:
     people = [f"p{k}" for k in range(12)]
@@ -572,6 +573,12 @@ def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str,
     ties = sum((a + b) % 3 == 1 for a in range(12) for b in range(a))
     assert (graph_of(told).num_nodes, graph_of(told).num_edges) == (12, ties)
     assert "is a matrix of 12 people: what stands beside them" in str(told)
+
+
+def test_whoever_is_named_as_often_as_all_others_together_is_a_person(tmp_path: Path) -> None:
+    pairs = pairs_of("a-b c-d hub-a hub-b hub-c hub-d")
+    rows = [[who, *(int({who, one} in pairs) for one in (*"abcd", "hub"))] for who in (*"abcd", "hub")]
+    assert ties_of(given(tmp_path, {"m.csv": lines(rows, ",a,b,c,d,hub")})) == pairs
 
 
 @pytest.mark.parametrize(("code", "share", "asked"), [("99", 1.5, True), ("0", 3, True), ("57", 1.5, True), ("57", 3, False)])
