@@ -24,7 +24,7 @@ from fedgraph.data.base import adjacencies
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
-from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
+from fedgraph.data.own.roles import Holder, Roles, find_roles, goes_with_ties, is_labels
 from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
 from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
@@ -722,7 +722,7 @@ def _columns_of(
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "a program draws people so" if column in drawn and column not in rules.bounds else told
-            told = told if rules.from_edges else table.of_ties.get(column, told)
+            told = told if rules.from_edges else table.of_ties.get(column, told or goes_with_ties(roles, column, cells))
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"

@@ -59,6 +59,7 @@ _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets kee
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
+_HOUSEHOLD = 4  # people of one value, on average, up to which a column may say who lives together
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
@@ -1057,21 +1058,51 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
 
 
 def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
-    """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
+    """Columns that say of whom one of ties names."""
     found = dict[str, str]()
     coded = {name: table.coded(name) for name in table.names}
     filled = {name: np.array([one.casefold() not in NOTHING for one in ids])[codes] for name, (codes, ids) in coded.items()}
     for tie in tied:
-        parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
-        words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
         for column in (name for name in table.names if name not in (*tied, *found)):
             there = filled[tie] & filled[column]
-            named, cells = coded[tie][0][there], coded[column][0][there]
-            again = np.bincount(named)[named] > 1
-            both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
-            if both or (any(word in column.casefold() for word in words) and _follows(named, cells)):
+            if _goes_with(tie, coded[tie][0][there], column, coded[column][0][there]):
                 found[column] = f"it goes with {tie!r}, which says ties"
     return found
+
+
+def _goes_with(tie: str, named: np.ndarray, column: str, cells: np.ndarray) -> bool:
+    """Whether each tells the other, or one is called as the other and follows from it. named, cells: int64 [rows], numbers."""
+    if not named.size:
+        return False
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+    words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+    again = np.bincount(named)[named] > 1
+    both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
+    return bool(both or (any(word in column.casefold() for word in words) and _follows(named, cells)))
+
+
+def goes_with_ties(roles: Roles, column: str, cells: Sequence[str]) -> str:
+    """Why a column of people says who is tied to whom: of whom each names, or which few know each other; "" where it does not.
+
+    cells: of all people.
+    """
+    apart = roles.one != roles.two
+    one, two, n = roles.one[apart], roles.two[apart], len(roles.ids)
+    if one.size < _FEW_TIES:
+        return ""
+    codes, texts = pd.factorize(np.array(cells, dtype=object))
+    filled = np.array([text.casefold() not in NOTHING for text in texts])[codes]
+    same = (codes[one] == codes[two]) & filled[one]
+    if _HOUSEHOLD * len(texts) >= n and same.sum() >= _NEARLY * one.size:
+        return "ties are between those who have one value of it"
+    for mine, other, end in ((one, two, roles.ends[1]), (two, one, roles.ends[0])):
+        names = np.bincount(mine, minlength=n)
+        if (names == 1).sum() < _NEARLY * (names > 0).sum():
+            continue  # one names several
+        there = filled[mine]
+        if _goes_with(end if roles.ties.headed else "", other[there], column, codes[mine][there]):
+            return f"it goes with {end!r}, which says ties"
+    return ""
 
 
 def _follows(one: np.ndarray, two: np.ndarray) -> bool:
