@@ -50,9 +50,14 @@ def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
         DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
     """
     if row is None:
-        best = answer.least(answer.ask(table.answering(run.rows)))
+        questions = answer.ask(table.answering(run.rows))
+        best = answer.least(questions)
         if best is None:
             raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
+        free = next((asked.free for asked in questions if best in asked.rows and not asked.repays(best)), None)
+        if free is not None:
+            said = f"no private row does better than {free.name}, which releases nothing private"
+            raise DataError(f"{run.folder}: {said}, so none is the answer; name a ROW, as results link to it")
         row = next(one for one in run.rows if one.row == best.row)
     if row.held is None:
         raise DataError(f"{run.folder}: {row.row} states no protection, so there is nothing to sign")
