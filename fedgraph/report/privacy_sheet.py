@@ -52,12 +52,12 @@ def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
     if row is None:
         questions = answer.ask(table.answering(run.rows))
         best = answer.least(questions)
+        useless = [q.free for q in questions if q.free and (q.kept if best is None else best in q.rows and not q.repays(best))]
+        if useless:
+            said = f"no private row does better than {useless[0].name}, which releases nothing private"
+            raise DataError(f"{run.folder}: {said}, so none is the answer; name a ROW, as results link to it")
         if best is None:
             raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-        free = next((asked.free for asked in questions if best in asked.rows and not asked.repays(best)), None)
-        if free is not None:
-            said = f"no private row does better than {free.name}, which releases nothing private"
-            raise DataError(f"{run.folder}: {said}, so none is the answer; name a ROW, as results link to it")
         row = next(one for one in run.rows if one.row == best.row)
     if row.held is None:
         raise DataError(f"{run.folder}: {row.row} states no protection, so there is nothing to sign")

@@ -124,9 +124,7 @@ def test_no_row_is_signed_unasked_where_none_is_better_than_what_releases_nothin
         if signed:
             assert made(folder).html
         else:
-            with pytest.raises(
-                DataError, match="no private row does better than open, which releases nothing private, so none"
-            ):
+            with pytest.raises(DataError, match="no private row does better than v, which releases nothing"):
                 made(folder)
 
 

@@ -794,7 +794,7 @@ def _far_above(counts: Mapping[str, int]) -> list[str]:
 
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
-    """A remark where a column alone tells nearly every label, or has a value, or the rarer of two, for people of one class alone."""
+    """A remark where a column alone tells nearly every label, or has a value (or the rarer of two) for one class alone."""
     if label is None:
         return []
     pairs = {pair: count for pair, count in Counter(zip(cells, label.texts, strict=True)).items() if pair[1] is not None}
