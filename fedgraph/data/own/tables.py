@@ -1355,11 +1355,19 @@ _COLOUR = re.compile(r"#[0-9a-f]{3,8}|(rgba?\()?\d{1,3}(\s*,\s*[\d.]+){2,3}\)?",
 def drawn_columns(table: Table, by_format: bool = False) -> list[str]:
     """Columns that say where and how a program draws people: it placed them by their ties, or coloured them by their class.
 
-    Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn.
+    Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn. What
+    stands within a record, such as ``attributes.x``, is called as its last part.
     """
-    called = {name.casefold(): name for name in table.names}
+    inside: dict[str, dict[str, str]] = {}
+    for name in table.names:
+        front, _, last = name.rpartition(".")
+        inside.setdefault(front, {})[last.casefold()] = name
+    return [name for called in inside.values() for name in _drawn(table, called, by_format)]
+
+
+def _drawn(table: Table, called: Mapping[str, str], by_format: bool) -> list[str]:
     places = _PLACES if by_format else {"viz"}  # elsewhere a position is one that somebody holds
-    drawn = [name for name in table.names if re.split("[.:]", name)[0] in places]
+    drawn = [name for name in called.values() if re.split("[.:]", name)[0] in places]
     channels = [called[one] for one in "rgb" if one in called]
     drawn += channels if len(channels) == 3 and all(_CHANNEL.fullmatch(c) for n in channels for c in table.texts(n)) else []
     for name in (called[one] for one in ("color", "colour") if one in called):
