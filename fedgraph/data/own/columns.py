@@ -489,7 +489,9 @@ def _columns_like_edges(
         if dense
         else []
     )
-    drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
+    inside = {name.rpartition(".")[0] for name in names}  # as all are, of records
+    front = f"{inside.pop()}." if len(inside) == 1 else ""
+    drawn = [names[place] for place in dense if names[place].removeprefix(front).casefold() in ("x", "y")]  # by a program
     found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
     measured = [name for name in names if says("measure", name)]
     short = [name for name in names if says("perhaps a measure", name)]
