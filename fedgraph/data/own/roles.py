@@ -433,7 +433,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
             raise ReadingQuestion(asked, "ends", [(one, two)])
         pairs = people or pairs
     if len(pairs) > 1:
-        either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
+        either = " or ".join(f"{one} and {two}" for one, two in pairs[:_MOST_TOLD])
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
@@ -618,6 +618,27 @@ def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) 
     return max((min(len(own & key) / len(own) for own in held) for key in keys), default=0.0) if held else 1.0
 
 
+def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], least: float) -> list[_Pair]:
+    """Of pairs those that hold most ids, if that is enough, and those of people: a few who are nobody decide nothing."""
+    covers = {pair: _cover(table, pair, keys) for pair in pairs}
+    most = max(covers.values(), default=0.0)
+    if most < least:
+        return []
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    people = [{name for name in names if _are_people(table, name, key)} for key in keys]
+    return [pair for pair in pairs if covers[pair] == most or any(own.issuperset(pair) for own in people)]
+
+
+def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    own = {one for one in table.different(name) if one.casefold() not in NOTHING}
+    share = len(own & key) / max(1, len(own))
+    if 2 * sum(map(str.isdigit, key)) >= len(key):
+        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
+    return 0 < len(cells) <= 2 * sum(cells)
+
+
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
     names, likely = table.names, _likely(table)
@@ -628,14 +649,11 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if not len(table.frame):  # a header alone: its names decide
         named = strong or (weak if says("ties", table.stem) else [])
         return (4, named[:1]) if named else None
-    covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
-    if sure := [pair for pair in strong if covers[pair] >= 0.5]:
-        most = max(covers[pair] for pair in sure)
-        sure = [pair for pair in sure if covers[pair] == most]
+    if sure := _held(table, strong, keys, 0.5):
         plain = [pair for pair in sure if tuple(map(plain_name, pair)) in _PLAIN]
         return 4, plain[:1] or sure
-    if sure := [pair for pair in weak if covers[pair] >= 0.5]:
-        return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
+    if sure := _held(table, weak, keys, 0.5):
+        return 3, sure
     if strong and (not keys or len(names) <= 6 or says("ties", table.stem)):
         if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
@@ -649,7 +667,7 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
     filled = [name for name in filled if name != own]
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
-    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
+    if held := _held(table, pairs, keys, 1.0):
         return 1, held
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
@@ -669,7 +687,7 @@ def _is_keyed(
     """Whether a table holds the ids of all ends of another that is as surely one of ties, and not the other way round."""
     mine = list(keys[one[0].where].values())
     for other in every:
-        if other is not one and other[1] >= one[1] and _cover(other[0], other[2][0], mine) == 1.0:
+        if other is not one and other[1] >= one[1] and any(_cover(other[0], pair, mine) == 1.0 for pair in other[2]):
             theirs = list(keys[other[0].where].values())
             if _cover(one[0], one[2][0], theirs) < 1.0:
                 return True
