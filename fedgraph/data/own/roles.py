@@ -29,6 +29,7 @@ from fedgraph.data.own.relations import (
     no_ties_through,
     own_key,
     related,
+    says_people,
     several_ties,
 )
 from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, number_like, spread
@@ -414,7 +415,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(says("things", name) for name in pair)]
+        people = [pair for pair in pairs if not any(says("things", name) or name in table.refers for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people and (told := _with_things(table)):
@@ -552,6 +553,8 @@ def _with_things(table: Table, tables: Sequence[Table] = ()) -> str:
     people = [name for name in called if name not in things]
     if len(people) != 1 or len(things) != 1:
         return ""
+    if says_people(things[0]) > says_people(people[0]):
+        people, things = things, people
     return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
 
 

@@ -49,3 +49,39 @@ def test_a_few_who_are_nobody_do_not_decide_which_columns_are_ends(
             assert ties_of(given(tmp_path, files, ends=[one, two])) == {
                 frozenset((row[a], row[b])) for row in rows if row[a] != row[b]
             }
+
+
+def rows_of(name: str, head: str, count: int = N, form: str = "{}") -> dict[str, str]:
+    return {f"{name}.csv": lines(((form.format(k + 1), "ab"[k % 2]) for k in range(count)), head)}
+
+
+@pytest.mark.parametrize(
+    ("files", "ties", "asked", "person"),
+    [
+        (rows_of("pupils", "id,class") | rows_of("teachers", "id,subject"), "teacher_id,pupil_id", True, "pupil_id"),
+        (rows_of("users", "id,zone") | rows_of("vehicles", "id,kind"), "vehicle_id,owner_id", True, "owner_id"),
+        (rows_of("authors", "author_id,field") | rows_of("papers", "paper_id,venue"), "paper_id,author_id", False, "author_id"),
+        (rows_of("notes", "noteId,kind", form="{}000"), "noteId,raterParticipantId", False, "raterParticipantId"),
+    ],
+)
+def test_pairs_are_of_people_and_not_of_what_they_share(
+    files: dict[str, str], ties: str, asked: bool, person: str, tmp_path: Path
+) -> None:
+    own = "{}000" if "notes.csv" in files else "{}"
+    rows = [(own.format(a % N + 1), f"A{b}" if "notes.csv" in files else b % N + 1, c) for a, b, c in THREE]
+    told = {"id": f"{next(iter(files))[:-4]}.id", "ends": ties.split(",")} if asked else {}
+    with pytest.raises(DataError, match=f"SELECT DISTINCT a.{person} AS source, b.{person} AS target"):
+        given(tmp_path, files | {"lists.csv": lines(rows, f"{ties},more")}, **told)
+
+
+def test_a_column_that_names_rows_of_others_is_no_end_that_is_offered(tmp_path: Path) -> None:
+    trips = {
+        "trips.csv": lines(
+            ([k, a + 1, *(one + 1 for one in THREE[k])] for k, a in enumerate(range(N))),
+            "id,vehicle_id,owner_id,renter_id,approved_by",
+        )
+    }
+    with pytest.raises(
+        ReadingQuestion, match="ties: owner_id and renter_id or owner_id and approved_by or renter_id and approved_by"
+    ):
+        given(tmp_path, rows_of("users", "id,zone") | rows_of("vehicles", "id,kind") | trips)
