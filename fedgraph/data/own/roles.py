@@ -77,6 +77,7 @@ _SEEN = 1_000  # cells of a column in which lists are looked for
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
+_BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -1043,7 +1044,7 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             single |= held[0] >= max(_MOSTLY, held[1])
             lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
-            given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
+            given = [one for one in listed if not _BELOW.fullmatch(one)] if len(names) > 1 else listed  # without codes
             if key in (*names, "") or key not in place or len(listed) <= len(table.frame) / 4:
                 continue
             if names[0] in keys and place[key] > place[names[0]]:
@@ -1623,27 +1624,31 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 
 
 def _without_header(
-    ties: Table, pair: tuple[str, str], position: Container[str], remarks: list[str]
+    ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
-    if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
+    unknown = sum(end not in position for side in (one, two) for end in side[1:])
+    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
         return ties, pair
+    if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
+        return ties, pair  # people who are written otherwise
     remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
     return _with_header(ties, pair)
 
 
 def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, str]]:
-    """With its first row as names of its ends."""
-    called = ties.ids(pair[0])[0], ties.ids(pair[1])[0]
-    if not all(called) or called[0] == called[1] or not set(called).isdisjoint(ties.names):
-        called = pair
-    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
-    return replace(ties, frame=frame, lines=ties.lines[1:]), called
+    """With its first row as names of its columns, but for numbers."""
+    first = {name: ties.ids(name)[0] for name in ties.names}
+    counts = Counter([*first.values(), *first])
+    first = {name: cell for name, cell in first.items() if cell and counts[cell] == 1}
+    called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
+    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
+    return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
 
 
 def _people_and_ties(table: Table) -> list[Table]:
@@ -1737,8 +1742,8 @@ def _first_again(table: Table, remarks: list[str]) -> Table:
 
 
 def _letters(one: str) -> str:
-    """An id without case, spaces and signs, and of a number without zeros that say nothing."""
-    return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
+    """An id without case, spaces and signs, and of a number without zeros that say nothing; -1 is another than 1."""
+    return one if _BELOW.fullmatch(one) else re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
 # How one system writes ids and another does not, from what says least of a person to what says most

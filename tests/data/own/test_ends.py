@@ -85,3 +85,24 @@ def test_a_column_that_names_rows_of_others_is_no_end_that_is_offered(tmp_path: 
         ReadingQuestion, match="ties: owner_id and renter_id or owner_id and approved_by or renter_id and approved_by"
     ):
         given(tmp_path, rows_of("users", "id,zone") | rows_of("vehicles", "id,kind") | trips)
+
+
+@pytest.mark.parametrize("stranger", [[], [("BYE", "P1", "P1")]])
+def test_a_header_stays_one_where_a_cell_below_is_unknown(stranger: list[tuple[str, ...]], tmp_path: Path) -> None:
+    rows = [(f"P{a}", f"P{b}", f"P{a}") for a, b, _ in THREE] + stranger
+    files = {"players.csv": lines(((f"P{k}", "ab"[k % 2]) for k in range(N)), "player,club")}
+    files["matches.csv"] = lines(rows, "home,away,winner")
+    if stranger:
+        with pytest.raises(DataError, match=r"matches.csv:102: unknown node 'BYE'; allowed: [^\n]*$") as wrong:
+            given(tmp_path, files)
+        assert "home" not in str(wrong.value)
+    else:
+        assert "not used column 'winner' of matches.csv" in given(tmp_path, files).says
+
+
+@pytest.mark.parametrize("nobody", ["-1", "0", "99"])
+def test_a_number_for_nobody_is_never_said_to_be_somebody(nobody: str, tmp_path: Path) -> None:
+    ties = lines([*((a + 1, b + 1) for a, b, _ in THREE), (nobody, 1), (nobody, 2)], "source,target")
+    with pytest.raises(DataError, match=f"unknown node '{nobody}'") as wrong:
+        given(tmp_path, rows_of("people", "id,zone") | {"ties.csv": ties})
+    assert "written" not in str(wrong.value)
