@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, repeat
+from itertools import combinations, pairwise, repeat
 from pathlib import Path
 from typing import cast
 
@@ -617,6 +617,12 @@ def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
 
 
+def _alike(table: Table, pair: tuple[str, str]) -> float:
+    """The share of all who stand in two columns that stands in both."""
+    one, two = map(table.different, pair)
+    return len(one & two) / max(1, len(one | two))
+
+
 def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) -> float:
     """The largest share of each of both ends that one column of ids holds."""
     held = [own for column in pair if (own := table.different(column))]
@@ -678,8 +684,14 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         words = any(cell and not cell.isdigit() for cell in table.ids(likely[1]))  # numbers between them may be ends, too
         inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
-        shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
-        return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
+        alike = {pair: _alike(table, pair) for pair in (first, *inner)}
+        nearest = max(inner or [first], key=alike.__getitem__)
+        told = [csv_number(cell) for cell in table.ids(first[0])]
+        timed = alike[nearest] > alike[first] and all(
+            one <= two for one, two in pairwise(told)
+        )  # through other people's numbers
+        shared = [nearest] if alike[nearest] > 0 and (timed or not alike[first]) else []
+        return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
 
@@ -1726,7 +1738,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
         kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
