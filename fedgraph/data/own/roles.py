@@ -31,6 +31,7 @@ from fedgraph.data.own.relations import (
     related,
     says_people,
     several_ties,
+    which_ends,
 )
 from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, number_like, spread
 from fedgraph.data.own.words import (
@@ -80,6 +81,7 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -163,6 +165,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
             raise
         raise DataError(answers[0]) from why
     others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks, pair)
+    if ends is None and ties.headed and others:
+        _require_two_people(ties, pair, others)
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
@@ -436,9 +440,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
             raise ReadingQuestion(asked, "ends", [(one, two)])
         pairs = people or pairs
     if len(pairs) > 1:
-        either = " or ".join(f"{one} and {two}" for one, two in pairs[:_MOST_TOLD])
-        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
-        raise ReadingQuestion(asked, "ends", pairs)
+        raise which_ends(table, pairs)
     return table, pairs[0]
 
 
@@ -558,6 +560,28 @@ def _with_things(table: Table, tables: Sequence[Table] = ()) -> str:
     if says_people(things[0]) > says_people(people[0]):
         people, things = things, people
     return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
+
+
+def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> None:
+    """Asks where one stands beside two equals, as a captain beside two of the crew; ``DataError`` where equals are three."""
+    every = [key for other in others for key in _keys(other).values()]
+    known = max(every, key=lambda key: _cover(ties, pair, [key]), default=frozenset[str]())
+    equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
+    if not {*pair} <= {*equals}:
+        return
+    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
+    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
+        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
+        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
+        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+    if more and _unnumbered(pair[0]):
+        raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
+
+
+def _unnumbered(name: str) -> str:
+    """A name without the number, or the letter, at its end, in which columns of equals differ."""
+    return re.sub(r"[ _.-]*(\d+|(?<![^\W_])[A-Za-z]|(?<=[a-z])[A-Z])$", "", name)
 
 
 def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table]) -> None:
@@ -752,7 +776,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
-        alike = [name for name in tables[0].names if re.sub(r"\d+$", "", name) == re.sub(r"\d+$", "", one) != one]
+        alike = [name for name in tables[0].names if _unnumbered(name) == _unnumbered(one) != one]
         if len(alike) > 2 and two in alike:
             said = f"{', '.join(map(repr, alike[:6]))} name several in each row"
             said += ", of whom none has a row: whom one person alone knows is no tie between them"
@@ -882,11 +906,16 @@ def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
             every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
             own = [int(one) for one in every & ids]
             if name != key and 0 < len(own) == len(every) < filled:
-                spread, many = 2 * (max(own) - min(own)) > max(known) - min(known), len(own) > min(_MARKS, len(ids) / 4)
-                found += [(key, name)] * (spread and (says("superior", name) or (many and not says("things", name))))
+                found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found
     return []
+
+
+def _go_through(own: Sequence[int], ids: Sequence[int], name: str) -> bool:
+    """Whether numbers of a column so called are of all parts of the ids, and many, or superiors."""
+    spread, many = 2 * (max(own) - min(own)) > max(ids) - min(ids), len(own) > min(_MARKS, len(ids) / 4)
+    return spread and (says("superior", name) or (many and not says("things", name)))
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
@@ -985,7 +1014,7 @@ def _lists(tables: Sequence[Table]) -> str:
                     alike = several > _FEW_TIES and len(every & known) >= _NEARLY * len(every)
                     if key and alike and not _decimals(name, table.texts(name)[:_SEEN], known):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
-                        return f"{said}; allowed: a table source,target of the pairs of those who stand in one list"
+                        return f"{said}; {_PAIRS_OF} list"
     return ""
 
 
