@@ -76,6 +76,8 @@ _FEWEST_ASKED = 20  # people from which on one whom very many name is asked abou
 _MOST_KINDS = 4  # of nodes, that ties are between
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_NAME = 60  # letters of a name before an address of mail
+_ADDRESS = re.compile(r"[^\s<>@,;|\"']+@[^\s<>@,;|\"']+")  # of mail
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
@@ -147,7 +149,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     remarks, first = list[str](), list[str]()
     tables = [one for table in found.tables for one in _people_and_ties(table)]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
-    tables = [_named_ties(table) for table in tables]
+    tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
     tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
@@ -478,6 +480,28 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
     return tables
 
 
+def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
+    """With the addresses alone, in small letters, where a table names people as ``Ann <ann@x>``."""
+    mails = list[list[str]]()
+    for table in tables:
+        told = {name: table.different(name) - {""} for name in _likely(table)} if table.matrix is None else {}
+        mails.append([name for name, own in told.items() if own and sum(map(_mails, own)) >= _NEARLY * len(own)])
+    every = list(zip(tables, mails, strict=True))
+    full = [(table.title, name, one) for table, own in every for name in own for one in table.different(name) if "<" in one]
+    if not full:
+        return tables
+    title, name, one = min(full)
+    remarks.append(f"{name!r} of {title} and others are read by addresses of mail, in small letters, such as that of {one!r}")
+    plain = [{n: ["; ".join(_ADDRESS.findall(c)).casefold() or c for c in table.texts(n)] for n in own} for table, own in every]
+    return [replace(table, frame=table.frame.assign(**own)) for table, own in zip(tables, plain, strict=True)]
+
+
+def _mails(cell: str) -> bool:
+    """Whether a cell is addresses of mail, each of which may have a name."""
+    found = _ADDRESS.findall(cell) if "@" in cell else []
+    return bool(found) and len(cell) <= sum(map(len, found)) + _NAME * len(found)
+
+
 def _by_their_names(table: Table, first: list[str]) -> Table:
     """With ids where a column names people of the table: by two columns of names, or as ``Ann (7)``."""
     n, frame = len(table.frame), table.frame
@@ -771,7 +795,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         or _strangers(tables)
         or _several_lines(tables)
         or _lists(tables)
-        or next(filter(None, map(_names_amiss, tables)), "")
+        or next((said for find in (_names_amiss, _roster, _several_in_a_cell) for said in map(find, tables) if said), "")
     ):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
@@ -1015,6 +1039,31 @@ def _lists(tables: Sequence[Table]) -> str:
                     if key and alike and not _decimals(name, table.texts(name)[:_SEEN], known):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
                         return f"{said}; {_PAIRS_OF} list"
+    return ""
+
+
+def _several_in_a_cell(table: Table) -> str:
+    """What to write where the cells of a column list people, such as authors, who have no rows; "" elsewhere."""
+    for name in _likely(table) if table.headed and table.matrix is None else ():
+        marks = "[;|,]" if says("writer", name) or says("others", name) else "[;|]"
+        parts = ([one.strip() for one in re.split(marks, cell) if one.strip()] for cell in table.texts(name)[:_SEEN])
+        lists = [own for own in parts if len(own) > 1]
+        every = Counter(one for own in lists for one in own)
+        if len(lists) > _FEW_TIES and len(every) < every.total() and not any(map(number_like, every)):
+            said = f"{table.where}: {name!r} lists several in a cell, such as {'; '.join(lists[0][:3])}"
+            return f"{said}; if these are people, {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
+    return ""
+
+
+def _roster(table: Table) -> str:
+    """What to write where as many numbered columns as there are rows may name the people of these rows; "" elsewhere."""
+    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    n, key = len(table.frame), next(filter(None, _keys(table)), "")
+    for stem in (stem for stem, count in stems.items() if count == n > _FEW_TIES and key and table.headed):
+        own = [name for name in table.names if re.fullmatch(rf"{re.escape(stem)}\d+", name)]
+        if len(own) == n and all(one in NOTHING or number_like(one) for name in own for one in table.different(name)):
+            said = f"{table.where}: {own[0]!r} … {own[-1]!r} are {n:,} columns, as many as rows: whom each of {key!r} names?"
+            return f"{said} If so, it is a matrix; allowed: its columns called as people are in {key!r}"
     return ""
 
 
