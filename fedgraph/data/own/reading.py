@@ -228,7 +228,7 @@ def _between_kinds(roles: Roles) -> list[str]:
         share = np.bincount(np.concatenate([number[one], number[two]]), minlength=len(kinds)) / max(1, 2 * one.size)
         if one.size and share.max() < 1 and one.size * math.log1p(-np.square(share).sum()) < math.log(_BY_CHANCE):
             what = "if these are kinds of nodes, such as people and what they share, bring pairs of people who share one as "
-            what += "source,target; where both stay, the kind may be a column, and another one the label"
+            what += "source,target, or let the kind be a column and another one the label"
             found.append(f"no tie is between two of one {column!r} ({', '.join(map(str, sorted(kinds)))}): {what}")
     return found
 

@@ -73,7 +73,6 @@ _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
-_MOST_KINDS = 4  # of nodes, that ties are between
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
 _NAME = 60  # letters of a name before an address of mail
@@ -221,7 +220,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
         kept &= ~nothing
-    remarks += _named_by_most(ids, one[kept], two[kept]) + _between_kinds(holders, one[kept], two[kept])
+    remarks += _named_by_most(ids, one[kept], two[kept])
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
@@ -267,18 +266,6 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
         return []
     said = f"{ids[first]!r} is named by {named[first]:,} of {n:,} people, and nobody else by more than a third as many"
     return [f"{said}: does it stand for nobody? If so, empty these cells, or leave out these lines"]
-
-
-def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
-    """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
-    for holder in holders[:1] if len(one) >= _FEW_TIES else ():
-        first, second = holder.rows[one], holder.rows[two]
-        for name in (name for name in holder.table.names[:_WIDE] if name != holder.id):
-            codes, kinds = holder.table.coded(name)
-            if 2 <= len(kinds) <= _MOST_KINDS and "" not in kinds and not (codes[first] == codes[second]).any():
-                said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
-                return [f"{said}, write pairs of those who do as source,target"]
-    return []
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:

@@ -457,12 +457,7 @@ def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(firs
     assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
 
 
-def test_ties_between_two_kinds_alone_are_pointed_out(tmp_path: Path) -> None:
-    people = lines([*((f"W{k}", "woman") for k in range(5)), *((f"E{k}", "event") for k in range(7))], "id,kind")
-    files = {"people.csv": people, "ties.csv": lines(SHOWN, "source,target")}
-    said = "no tie is between two of one 'kind' (woman, event): if one of these is what people share"
-    assert said in given(tmp_path, files, label="kind").says
-    assert said not in given(tmp_path, files | {"ties.csv": lines([*SHOWN, ("W0", "W1")], "source,target")}, label="kind").says
+def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
     assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
 
