@@ -782,7 +782,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         or _strangers(tables)
         or _several_lines(tables)
         or _lists(tables)
-        or next((said for find in (_names_amiss, _roster, _several_in_a_cell) for said in map(find, tables) if said), "")
+        or next(filter(None, map(_names_amiss, tables)), "")
     ):
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
@@ -801,6 +801,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
         asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
         raise ReadingQuestion(asked, "ends", pairs)
+    if said := next((said for find in (_roster, _several_in_a_cell) for said in map(find, tables) if said), ""):
+        raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
@@ -1030,15 +1032,17 @@ def _lists(tables: Sequence[Table]) -> str:
 
 
 def _several_in_a_cell(table: Table) -> str:
-    """What to write where the cells of a column list people, such as authors, who have no rows; "" elsewhere."""
-    for name in _likely(table) if table.headed and table.matrix is None else ():
-        marks = "[;|,]" if says("writer", name) or says("others", name) else "[;|]"
-        parts = ([one.strip() for one in re.split(marks, cell) if one.strip()] for cell in table.texts(name)[:_SEEN])
-        lists = [own for own in parts if len(own) > 1]
-        every = Counter(one for own in lists for one in own)
-        if len(lists) > _FEW_TIES and len(every) < every.total() and not any(map(number_like, every)):
-            said = f"{table.where}: {name!r} lists several in a cell, such as {'; '.join(lists[0][:3])}"
-            return f"{said}; if these are people, {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
+    """What to write where the cells of a column list authors, or members, who have no rows; "" elsewhere."""
+    for name in (one for one in _likely(table) if table.headed and table.matrix is None and says("writer", one)):
+        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
+        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "")
+        every = Counter(one.strip() for cell in cells for one in (cell.split(mark) if mark else ()))
+        if len(every) < every.total() and not any(map(number_like, every)):
+            first = next(cell for cell in cells if mark in cell)
+            said = (
+                f"{table.where}: {name!r} lists several in a cell, such as {first[:40]!r}, and no column whom these are tied to"
+            )
+            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
     return ""
 
 
