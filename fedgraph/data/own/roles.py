@@ -184,7 +184,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None:
         ties = _without_open(ties, pair, first)
     ties = _listed_ends(ties, pair, others, remarks)
-    if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+    if not others and len(ties.frame) >= _FEW_TIES and not _alike(ties, pair):
         if ends is None:
             asked = f"{ties.where}: are {pair[0]!r} and {pair[1]!r} both people? Nobody stands in both. If so, say --ends "
             asked += f"{shlex.join(pair)}; if one is what people share, write pairs of those who do as source,target"
@@ -402,7 +402,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
     wide = len(table.names) > 3
-    if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0])):
+    if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _alike(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
         asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? "
         asked += "The columns have no names" if wide else "Nobody stands in both columns"
@@ -472,7 +472,8 @@ def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
     mails = list[list[str]]()
     for table in tables:
         told = {name: table.different(name) - {""} for name in _likely(table)} if table.matrix is None else {}
-        mails.append([name for name, own in told.items() if own and sum(map(_mails, own)) >= _NEARLY * len(own)])
+        some = {n: [c for c in own if "@" in c and len(_ADDRESS.sub("", c)) < _NAME * c.count("@")] for n, own in told.items()}
+        mails.append([name for name, own in some.items() if len(own) >= _NEARLY * len(told[name]) > 0])
     every = list(zip(tables, mails, strict=True))
     full = [(table.title, name, one) for table, own in every for name in own for one in table.different(name) if "<" in one]
     if not full:
@@ -481,12 +482,6 @@ def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
     remarks.append(f"{name!r} of {title} and others are read by addresses of mail, in small letters, such as that of {one!r}")
     plain = [{n: ["; ".join(_ADDRESS.findall(c)).casefold() or c for c in table.texts(n)] for n in own} for table, own in every]
     return [replace(table, frame=table.frame.assign(**own)) for table, own in zip(tables, plain, strict=True)]
-
-
-def _mails(cell: str) -> bool:
-    """Whether a cell is addresses of mail, each of which may have a name."""
-    found = _ADDRESS.findall(cell) if "@" in cell else []
-    return bool(found) and len(cell) <= sum(map(len, found)) + _NAME * len(found)
 
 
 def _by_their_names(table: Table, first: list[str]) -> Table:
@@ -647,13 +642,8 @@ def _made(name: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))
 
 
-def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
-    """Whether somebody stands in both columns."""
-    return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
-
-
 def _alike(table: Table, pair: tuple[str, str]) -> float:
-    """The share of all who stand in two columns that stands in both."""
+    """The share of all who stand in two columns that stands in both; 0 where nobody does."""
     one, two = map(table.different, pair)
     return len(one & two) / max(1, len(one | two))
 
@@ -721,10 +711,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
         alike = {pair: _alike(table, pair) for pair in (first, *inner)}
         nearest = max(inner or [first], key=alike.__getitem__)
-        told = [csv_number(cell) for cell in table.ids(first[0])]
-        timed = alike[nearest] > alike[first] and all(
-            one <= two for one, two in pairwise(told)
-        )  # through other people's numbers
+        told = list(map(csv_number, table.ids(first[0])))  # a clock may go through numbers of people
+        timed = alike[nearest] > alike[first] and all(one <= two for one, two in pairwise(told))
         shared = [nearest] if alike[nearest] > 0 and (timed or not alike[first]) else []
         return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
@@ -801,7 +789,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
         asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
         raise ReadingQuestion(asked, "ends", pairs)
-    if said := next((said for find in (_roster, _several_in_a_cell) for said in map(find, tables) if said), ""):
+    if said := next(filter(None, map(_people_in_cells, tables)), ""):
         raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
@@ -1031,30 +1019,22 @@ def _lists(tables: Sequence[Table]) -> str:
     return ""
 
 
-def _several_in_a_cell(table: Table) -> str:
-    """What to write where the cells of a column list authors, or members, who have no rows; "" elsewhere."""
-    for name in (one for one in _likely(table) if table.headed and table.matrix is None and says("writer", one)):
-        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
-        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "")
-        every = Counter(one.strip() for cell in cells for one in (cell.split(mark) if mark else ()))
-        if len(every) < every.total() and not any(map(number_like, every)):
-            first = next(cell for cell in cells if mark in cell)
-            said = (
-                f"{table.where}: {name!r} lists several in a cell, such as {first[:40]!r}, and no column whom these are tied to"
-            )
-            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
-    return ""
-
-
-def _roster(table: Table) -> str:
-    """What to write where as many numbered columns as there are rows may name the people of these rows; "" elsewhere."""
-    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+def _people_in_cells(table: Table) -> str:
+    """What to write where numbered columns may name the people of as many rows, or cells list authors; "" elsewhere."""
     n, key = len(table.frame), next(filter(None, _keys(table)), "")
-    for stem in (stem for stem, count in stems.items() if count == n > _FEW_TIES and key and table.headed):
-        own = [name for name in table.names if re.fullmatch(rf"{re.escape(stem)}\d+", name)]
+    likely = _likely(table) if table.headed and table.matrix is None and n > _FEW_TIES else []
+    for stem in {_unnumbered(name): name for name in table.names} if likely and key else ():
+        own = [name for name in table.names if name != _unnumbered(name) == stem]
         if len(own) == n and all(one in NOTHING or number_like(one) for name in own for one in table.different(name)):
             said = f"{table.where}: {own[0]!r} … {own[-1]!r} are {n:,} columns, as many as rows: whom each of {key!r} names?"
             return f"{said} If so, it is a matrix; allowed: its columns called as people are in {key!r}"
+    for name in (one for one in likely if says("writer", one)):
+        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
+        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "\0")
+        every = Counter(one.strip() for cell in cells if mark in cell for one in cell.split(mark))
+        if len(every) < every.total() and not any(map(number_like, every)):
+            said = f"{table.where}: {name!r} lists several in a cell, and no column says whom they are tied to"
+            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
     return ""
 
 

@@ -34,19 +34,9 @@ import scipy.sparse as sp
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import lakes, replies
+from fedgraph.data.own import words as own_words
 from fedgraph.data.own.columns import bare_number, csv_number
-from fedgraph.data.own.words import (
-    ID_NAMES,
-    NOTHING,
-    SIDES,
-    WEAK_SIDES,
-    id_text,
-    is_id_name,
-    names_people,
-    plain_name,
-    says,
-    sides_of,
-)
+from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
 
@@ -1874,11 +1864,10 @@ def _names_others(name: str, lists: Sequence[Any], beside: Mapping[str, pd.Serie
     """Whether lists of one length name people whom a column beside names, too, so that no place of them is a column."""
     if not all(isinstance(one, (str, int, np.integer)) for own in lists for one in own):
         return False
-    ids = {cell_text(one) for own in lists for one in own}
+    ids, known = {cell_text(one) for own in lists for one in own}, (set(map(cell_text, own)) - {""} for own in beside.values())
     if any(name in pair for pair in sides_of([name, *beside], SIDES)):
         return True
-    known = ({*_texts(values, name)} - {""} for values in beside.values())
-    return any(names_people(ids, own) or names_people(own, ids) for own in known)
+    return any(own_words.names_people(*pair) for own in known for pair in ((ids, own), (own, ids)))
 
 
 def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
@@ -1904,15 +1893,15 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     if not plain:
         cells[str(frame.index.name or "")] = [cell_text(value) for value in frame.index]
     lists = {name: list(values) for name, values in columns.items() if len(values) and values.dtype == object}
-    lists = {name: own for name, own in lists.items() if all(isinstance(one, (list, tuple, np.ndarray)) for one in own)}
-    lists = {name: own for name, own in lists.items() if not any(isinstance(part, Mapping) for one in own for part in one[:1])}
+    lists = {n: own for n, own in lists.items() if all(isinstance(v, (list, tuple, np.ndarray)) for v in own)}
+    lists = {n: own for n, own in lists.items() if not any(isinstance(part, Mapping) for v in own for part in v[:1])}
     others = {name: values for name, values in columns.items() if name not in lists} if lists else {}
     for name, values in columns.items():
         own = lists.get(name, [])
         if len({len(one) for one in own}) == 1 and not _names_others(name, own, others):
             cells |= {f"{name} {place}": [cell_text(one[place]) for one in own] for place in range(len(own[0]))}
-        else:
-            cells[name] = _texts(values, where)
+            continue
+        cells[name] = _texts(values, where)
     found = pd.DataFrame(cells, dtype=object, index=range(len(frame)))
     numbered = bool(len(columns)) and all(isinstance(name, (int, np.integer)) for name in frame.columns)
     if plain and "role" not in said:
