@@ -1600,7 +1600,7 @@ def _ucinet(text: str, where: str) -> list[Table]:
         else:
             ties = [(row[0], other) for row in rows for other in (row[1:] if kind.startswith("n") else row[1:2])]
             if embedded:
-                names = list(dict.fromkeys(one for pair in ties for one in pair))
+                names = list(dict.fromkeys(one for row in rows for one in (row if kind.startswith("n") else row[:2])))
             else:
                 ties = [(names[int(one) - 1], names[int(two) - 1]) for one, two in ties]
     except (ValueError, IndexError) as error:
@@ -1609,7 +1609,8 @@ def _ucinet(text: str, where: str) -> list[Table]:
         raise DataError(f"{where}: {len(set(names))} different labels; allowed: {n}, as n says")
     people = replace(_counted(where, len(names)), frame=pd.DataFrame({"id": names}, dtype=object), ordered=not embedded or full)
     tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)
-    return [tied] if embedded and not full else [people, tied]  # who has no tie stands nowhere in such a list
+    tied_only = len({*names}) < n and all(len(row) > 1 for row in rows)  # who has no tie may stand nowhere in such a list
+    return [tied] if tied_only else [people, tied]
 
 
 def _json(text: str, where: str) -> list[Table]:
@@ -1795,16 +1796,20 @@ def _records(found: list[Any], where: str) -> list[Table]:
         raise DataError(f"{where}: messages of a chat, which name no ties; {_ANSWERS}")
     kinds = [str(one.get("type", "")) for one in found]
     if set(kinds) == {"node", "relationship"}:  # as Neo4j exports JSON
-        parts = []
+        parts, called = [], {"labels": "_labels", "label": "_type"}  # as in its tables
         for kind in ("node", "relationship"):
             frame = pd.json_normalize([one for one, said in zip(found, kinds, strict=True) if said == kind])
-            frame = frame.drop(columns=["type"]).rename(columns=lambda name: str(name).removeprefix("properties."))
+            frame = frame.drop(columns=["type"]).rename(
+                columns=lambda one: called.get(one, str(one).removeprefix("properties."))
+            )
             if kind == "relationship":
                 kept = [name for name in frame.columns if not re.match(r"(start|end)\.(?!id$)", name)]
                 ends = ("start.id", "end.id") if "start.id" in frame else ("start", "end")
                 parts.append(frame_table(frame[kept], where, role="edges", ends=ends))
-            else:
-                parts.append(frame_table(frame.drop(columns=["labels"], errors="ignore"), where, role="nodes", id="id"))
+                continue
+            if "_labels" in frame:
+                frame["_labels"] = [":".join(own) if isinstance(own, list) else "" for own in frame["_labels"]]
+            parts.append(frame_table(frame, where, role="nodes", id="id"))
         return parts
     return [frame_table(pd.json_normalize(found), where)]
 

@@ -365,6 +365,14 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_line_of_one_label_is_somebody_without_ties(whole: bool, tmp_path: Path) -> None:
+    graph = graph_of(
+        given(tmp_path, {"l.dl": f"dl n={5 - whole} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"})
+    )
+    assert (set(graph.ids), ties_of(graph)) == (set("ABCD"), pairs_of("A-B A-C B-C"))
+
+
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
 def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
     head: str, end: str, key: str, tmp_path: Path
