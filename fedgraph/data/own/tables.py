@@ -1609,8 +1609,10 @@ def _ucinet(text: str, where: str) -> list[Table]:
         raise DataError(f"{where}: {len(set(names))} different labels; allowed: {n}, as n says")
     people = replace(_counted(where, len(names)), frame=pd.DataFrame({"id": names}, dtype=object), ordered=not embedded or full)
     tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)
-    tied_only = len({*names}) < n and all(len(row) > 1 for row in rows)  # who has no tie may stand nowhere in such a list
-    return [tied] if tied_only else [people, tied]
+    if (some := len({*names})) == n:
+        return [people, tied]
+    said = f"{tied.title} names {some} of {n} people: who has no tie is known where a table of people is beside it"
+    return [replace(tied, remarks=[said])]
 
 
 def _json(text: str, where: str) -> list[Table]:

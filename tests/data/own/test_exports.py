@@ -365,12 +365,14 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_line_of_one_label_is_somebody_without_ties(whole: bool, tmp_path: Path) -> None:
-    graph = graph_of(
-        given(tmp_path, {"l.dl": f"dl n={5 - whole} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"})
-    )
-    assert (set(graph.ids), ties_of(graph)) == (set("ABCD"), pairs_of("A-B A-C B-C"))
+@pytest.mark.parametrize(
+    ("n", "people", "more"), [(4, "ABCD", {}), (5, "ABC", {}), (5, "ABCDE", {"p.csv": "id,t\nA,\nB,x\nC,\nD,\nE,y\n"})]
+)
+def test_a_line_of_one_label_is_somebody_without_ties(n: int, people: str, more: dict[str, str], tmp_path: Path) -> None:
+    told = f"dl n={n} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"
+    reading = given(tmp_path, {"l.dl": told, **more})
+    assert (set(graph_of(reading).ids), ties_of(reading)) == (set(people), pairs_of("A-B A-C B-C"))
+    assert ("l.dl names 4 of 5 people: who has no tie is known where a table of people is beside it" in reading.says) == (n > 4)
 
 
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
