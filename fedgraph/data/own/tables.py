@@ -1685,9 +1685,22 @@ def _json(text: str, where: str) -> list[Table]:
     if values and all(isinstance(one, Mapping) and one.keys() <= found.keys() for one in values) and any(values):
         return [_bags({key: list(one) for key, one in found.items()}, where)]
     if values and all(isinstance(value, Mapping) for value in values):
-        frame = pd.DataFrame.from_dict(found, orient="index")
+        listed = {key: own for key, own in found.items() if all(isinstance(one, Mapping) for one in own.values())}
+        kinds = {key: own for key, own in listed.items() if len(own) > len(found)}
+        if kinds and not any(
+            found.keys() & one.keys() for own in kinds.values() for one in own.values()
+        ):  # as Firebase exports
+            read = [one for key, own in kinds.items() for one in _json(json.dumps(own), f"{where}/{key}")]
+            read[0].unused += tuple(f"{key} of {Path(where).name}" for key in found if key not in kinds)
+            return read
+        frame, unused = pd.DataFrame.from_dict(found, orient="index"), tuple[str, ...]()
+        for name, cells in frame.items():  # a mapping may name others, each with true, or with what is said of it
+            named = [(key, said) for one in cells if isinstance(one, Mapping) for key, said in one.items()]
+            if 2 * sum(key in found for key, _ in named) > len(named):
+                frame[name] = [", ".join(key for key in one if one[key]) if isinstance(one, Mapping) else one for one in cells]
+                unused += () if all(isinstance(said, bool) for _, said in named) else (f"what {name!r} says beside ids",)
         frame.insert(0, "id" if "id" not in frame else "key", list(found))
-        return [frame_table(frame.reset_index(drop=True), where)]
+        return [frame_table(frame.reset_index(drop=True), where, unused=unused)]
     if values and not any(isinstance(value, (list, Mapping)) for value in values):
         names = ("id", "label" if "label" in Path(where).stem or "class" in Path(where).stem else "value")
         return [frame_table(pd.DataFrame({names[0]: list(found), names[1]: values}, dtype=object), where)]

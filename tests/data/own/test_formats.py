@@ -289,6 +289,13 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
         "nodes": [{"data": {"id": f"g{k}", "name": k, "parent": "all"}} for k in sorted({*PARTY})] + [{"data": {"id": "all"}}]
         + [{"data": {"id": one, "parent": f"g{said}"}} for one, said in ONES],
         "edges": [{"data": row} for row in ALL["edges"]]}}),
+    "firebase_of_people": as_json("club.json", {
+        one: {"party": said, **({"friends": {str(b + 1): True for b in NAMES[k]}} if NAMES[k] else {})}
+        for k, (one, said) in enumerate(ONES)}),
+    "firebase": as_json("club.json", {"users": {
+        f"P{one}": {"party": said, "friends": {f"P{b + 1}": "since May" for b in NAMES[k]} | {"P24": False}}
+        for k, (one, said) in enumerate(ONES)},
+        "presence": {f"P{one}": {"online": True} for one in NUMBERS[:9]}, "config": {"version": "1.4"}}),
     "cytoscape_tables": cytoscape_tables,
     "memgraph": as_json("memgraph.json", [
         *({"id": int(one), "labels": ["P"], "properties": {"party": said}, "type": "node"} for one, said in ONES),
@@ -341,6 +348,8 @@ def test_every_program_writes_the_same_club(form: str, tmp_path: Path) -> None:
         assert "desk" not in HELD[form] or "container: it says the same as the label" in reading.says
         said = f"hold others and are no people: {HELD[form].replace('desk', 'container')!r} says who lies in which"
         assert f"{3 + (form == 'cytoscape_compound')} nodes that no tie names, such as 'blue', {said}" in reading.says
+    if form == "firebase":
+        assert all(said in reading.says for said in ("config of club.json", "what 'friends' says beside ids"))
     if form in DRAWN:
         assert f"where and how {inside[0].name} draws people is not read" in reading.says
         assert graph.names.columns == ("nothing known",)
