@@ -1662,8 +1662,8 @@ def _json(text: str, where: str) -> list[Table]:
     if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
         lists = {key: part for key, part in inside.items() if isinstance(part, list)}
         found = {key: [{**one.get("data", one), "position": one.get("position")} for one in own] for key, own in lists.items()}
-    links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
-    people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
+    links = next((key for key in ("links", "edges", "relationships", "connections") if isinstance(found.get(key), list)), None)
+    people = next((key for key in ("nodes", "vertices", "elements") if isinstance(found.get(key), list)), None)
     if links and people:
         nodes, tied = _node_link(found[people], found[links], where)
         return [_without_containers(nodes, tied, compound), tied]
@@ -1693,20 +1693,32 @@ def _json(text: str, where: str) -> list[Table]:
             read = [one for key, own in kinds.items() for one in _json(json.dumps(own), f"{where}/{key}")]
             read[0].unused += tuple(f"{key} of {Path(where).name}" for key in found if key not in kinds)
             return read
-        frame, unused = pd.DataFrame.from_dict(found, orient="index"), tuple[str, ...]()
+        remarks, unused = list[str](), tuple[str, ...]()
+        if _are_columns(values):
+            remarks.append(f"{Path(where).name} was read as pandas writes tables, column → row → value")
+            found = {row: {name: own[row] for name, own in found.items()} for row in values[0]}
+        frame = pd.DataFrame.from_dict(found, orient="index")
         for name, cells in frame.items():  # a mapping may name others, each with true, or with what is said of it
             named = [(key, said) for one in cells if isinstance(one, Mapping) for key, said in one.items()]
             if 2 * sum(key in found for key, _ in named) > len(named):
                 frame[name] = [", ".join(key for key in one if one[key]) if isinstance(one, Mapping) else one for one in cells]
                 unused += () if all(isinstance(said, bool) for _, said in named) else (f"what {name!r} says beside ids",)
         frame.insert(0, "id" if "id" not in frame else "key", list(found))
-        return [frame_table(frame.reset_index(drop=True), where, unused=unused)]
+        return [frame_table(frame.reset_index(drop=True), where, unused=unused, remarks=remarks)]
     if values and not any(isinstance(value, (list, Mapping)) for value in values):
         names = ("id", "label" if "label" in Path(where).stem or "class" in Path(where).stem else "value")
         return [frame_table(pd.DataFrame({names[0]: list(found), names[1]: values}, dtype=object), where)]
     raise DataError(
         f"{where}: JSON of an unknown form ({', '.join(map(repr, list(found)[:4]))}, …); allowed: node-link, records, id → list"
     )
+
+
+def _are_columns(values: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether mappings name the same rows, more than they are, and hold texts alone or numbers alone, some texts."""
+    kinds = [{isinstance(cell, str) for cell in one.values() if cell is not None} for one in values]
+    nested = any(isinstance(cell, (list, Mapping)) for one in values for cell in one.values())
+    alike = len({tuple(one) for one in values}) == 1 and len(values) < len(values[0])
+    return alike and not nested and {True} in kinds and all(len(own) < 2 for own in kinds)
 
 
 def _cx(found: list[_Facts], where: str) -> list[Table]:
@@ -1759,7 +1771,8 @@ def _node_link(nodes: list[_Facts], links: list[_Facts], where: str) -> list[Tab
             raise DataError(f"{where}: its {what} are no mappings; allowed: node-link, as networkx and d3 write it")
     people = pd.json_normalize(nodes)
     people = people if len(people.columns) else pd.DataFrame(index=range(len(nodes)))
-    key = next((name for name in ("id", "_id", "key", "name") if name in people and people[name].notna().all()), None)
+    titled = ("label",) if "label" in people and people["label"].is_unique else ()  # as Kumu names elements
+    key = next((name for name in ("id", "_id", "key", "name", *titled) if name in people and people[name].notna().all()), None)
     if key is None:
         people.insert(0, "id", range(len(people)))
         key = "id"
