@@ -262,8 +262,9 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
-    numbers = "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers"
-    remedy = {True: "finite numbers, or empty: missing", False: numbers}
+    kind = "dates" if column.how == "date" else "finite numbers"
+    other = "or text: one-hot" if column.kind == "text" else f"an empty cell, or drop: [{column.name}]"
+    remedy = {True: f"{kind}, or empty: missing", False: f"{kind}, {other}"}
     choice = wrong & (column.empty | (column.kind == "text"))  # what one word allows is said once for the column
     told = wrong & ~choice
     alike = {emptiness: np.flatnonzero(choice & (column.empty == emptiness)) for emptiness in (True, False)}

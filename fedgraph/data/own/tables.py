@@ -35,7 +35,18 @@ from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import lakes, replies
 from fedgraph.data.own.columns import bare_number, csv_number
-from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
+from fedgraph.data.own.words import (
+    ID_NAMES,
+    NOTHING,
+    SIDES,
+    WEAK_SIDES,
+    id_text,
+    is_id_name,
+    names_people,
+    plain_name,
+    says,
+    sides_of,
+)
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
 
@@ -1890,11 +1901,22 @@ def _texts(values: pd.Series[Any], where: str) -> list[str]:
     return [cell_text(value) for value in values.astype(object)]
 
 
+def _names_others(name: str, lists: Sequence[Any], beside: Mapping[str, pd.Series[Any]]) -> bool:
+    """Whether lists of one length name people whom a column beside names, too, so that no place of them is a column."""
+    if not all(isinstance(one, (str, int, np.integer)) for own in lists for one in own):
+        return False
+    ids = {cell_text(one) for own in lists for one in own}
+    if any(name in pair for pair in sides_of([name, *beside], SIDES)):
+        return True
+    known = ({*_texts(values, name)} - {""} for values in beside.values())
+    return any(names_people(ids, own) or names_people(own, ids) for own in known)
+
+
 def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     """A pandas table, its index among the columns where that is no plain count of rows.
 
     Args:
-        frame: any columns; a column of vectors of one length becomes columns.
+        frame: any columns; a column of vectors of one length becomes columns, unless they name people.
         where: what it is called in a message.
         said: further attributes of ``Table``.
 
@@ -1912,14 +1934,16 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     cells: dict[str, list[str]] = {}
     if not plain:
         cells[str(frame.index.name or "")] = [cell_text(value) for value in frame.index]
+    lists = {name: list(values) for name, values in columns.items() if len(values) and values.dtype == object}
+    lists = {name: own for name, own in lists.items() if all(isinstance(one, (list, tuple, np.ndarray)) for one in own)}
+    lists = {name: own for name, own in lists.items() if not any(isinstance(part, Mapping) for one in own for part in one[:1])}
+    others = {name: values for name, values in columns.items() if name not in lists} if lists else {}
     for name, values in columns.items():
-        vectors = len(values) and values.dtype == object and all(isinstance(v, (list, tuple, np.ndarray)) for v in values)
-        vectors = vectors and not any(isinstance(part, Mapping) for one in values for part in one[:1])
-        if vectors and len({len(one) for one in values}) == 1:
-            for place in range(len(values.iloc[0])):
-                cells[f"{name} {place}"] = [cell_text(one[place]) for one in values]
-            continue
-        cells[name] = _texts(values, where)
+        own = lists.get(name, [])
+        if len({len(one) for one in own}) == 1 and not _names_others(name, own, others):
+            cells |= {f"{name} {place}": [cell_text(one[place]) for one in own] for place in range(len(own[0]))}
+        else:
+            cells[name] = _texts(values, where)
     found = pd.DataFrame(cells, dtype=object, index=range(len(frame)))
     numbered = bool(len(columns)) and all(isinstance(name, (int, np.integer)) for name in frame.columns)
     if plain and "role" not in said:
