@@ -517,7 +517,8 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         "b.json": "\n".join(map(json.dumps, told)), "d.txt": "".join(f"({a}, {b})\n" for a, b in PAIRS),
         "c.json": json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}),
     })  # fmt: skip
-    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+    pd.DataFrame({"id": range(N), "friends": [np.array(own) for own in friends]}).to_csv(tmp_path / "e.csv", index=False)
+    for name in ("a.parquet", "b.json", "c.json", "d.txt", "e.csv"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
