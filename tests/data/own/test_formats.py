@@ -291,7 +291,7 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
         "edges": [{"data": row} for row in ALL["edges"]]}}),
     "kumu": as_json("club.json", {"elements": [{"label": f"P{one}", "party": said} for one, said in ONES], "maps": [],
                                   "connections": [{"from": f"P{a}", "to": f"P{b}", "direction": "mutual"} for a, b in PAIRS]}),
-    "pandas_columns": {"people.json": PEOPLE.set_index("id").assign(age=7).to_json(), "ties.json": TIED.to_json()},
+    "pandas_columns": {"people.json": PEOPLE.set_index("id").assign(age=7, new=True).to_json(), "ties.json": TIED.to_json()},
     "firebase_of_people": as_json("club.json", {
         one: {"party": said, **({"friends": {str(b + 1): True for b in NAMES[k]}} if NAMES[k] else {})}
         for k, (one, said) in enumerate(ONES)}),
