@@ -1034,7 +1034,8 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    parts = (part.strip(" '\"") for part in re.split(r"[,;|\n]", cell.strip("[]{}()")))
+    between = r"\s" if re.fullmatch(r"\[[\d\s]+\]", cell) else r"[,;|\n]"  # of numpy
+    parts = (part.strip(" '\"") for part in re.split(between, cell.strip("[]{}()")))
     return [one for one in parts if one.casefold() not in NOTHING]
 
 

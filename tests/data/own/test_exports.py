@@ -365,6 +365,16 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("n", "people", "more"), [(4, "ABCD", {}), (5, "ABC", {}), (5, "ABCDE", {"p.csv": "id,t\nA,\nB,x\nC,\nD,\nE,y\n"})]
+)
+def test_a_line_of_one_label_is_somebody_without_ties(n: int, people: str, more: dict[str, str], tmp_path: Path) -> None:
+    told = f"dl n={n} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"
+    reading = given(tmp_path, {"l.dl": told, **more})
+    assert (set(graph_of(reading).ids), ties_of(reading)) == (set(people), pairs_of("A-B A-C B-C"))
+    assert ("l.dl names 4 of 5 people: who has no tie is known where a table of people is beside it" in reading.says) == (n > 4)
+
+
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
 def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
     head: str, end: str, key: str, tmp_path: Path
@@ -507,7 +517,8 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         "b.json": "\n".join(map(json.dumps, told)), "d.txt": "".join(f"({a}, {b})\n" for a, b in PAIRS),
         "c.json": json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}),
     })  # fmt: skip
-    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+    pd.DataFrame({"id": range(N), "friends": [np.array(own) for own in friends]}).to_csv(tmp_path / "e.csv", index=False)
+    for name in ("a.parquet", "b.json", "c.json", "d.txt", "e.csv"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
