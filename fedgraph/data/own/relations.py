@@ -8,6 +8,7 @@ are the same in every table, so that cells alone say nothing.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -118,9 +119,7 @@ def related(
         return [replace(one, refers=refers[one.where]) if one in open_ else one for one in kept]
     ties = tied[0]
     if ends is None and len(pairs[ties.where]) > 1:
-        either = " or ".join(f"{one} and {two}" for one, two in pairs[ties.where][:4])
-        asked = f"{ties.where}: which columns are the ends of ties: {either}? Say --ends ONE TWO"
-        raise ReadingQuestion(asked, "ends", pairs[ties.where])
+        raise which_ends(ties, pairs[ties.where])
     pair = pairs[ties.where][0] if ends is None else (told[ties.where][0][0], told[ties.where][1][0])
     people = next((named[ties.where][name] for name in pair if name in named[ties.where]), None)
     people = chosen[0][0] if chosen and chosen[0][0] in able else people
@@ -191,6 +190,13 @@ def several_ties(called: Sequence[str]) -> DataError:
         f"several files hold ties: {', '.join(called)}; allowed: one file with all ties, or one (leave the others out); where "
         f"each is of a class, a school or a bank, {A_FOLDER_EACH}"
     )
+
+
+def which_ends(table: Table, pairs: Sequence[tuple[str, str]]) -> ReadingQuestion:
+    """Which of several pairs of columns are the ends."""
+    either = " or ".join(f"{one} and {two}" for one, two in pairs[:8])
+    asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
+    return ReadingQuestion(f"{asked}; if several are, write all pairs as source,target", "ends", pairs)
 
 
 def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> None:
