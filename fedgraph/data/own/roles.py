@@ -639,7 +639,7 @@ def _counts_anew(table: Table, keys: Sequence[str] = ()) -> str:
     choices = [name for name in table.names if groups[_unnumbered(name)] > 1]
     for key in keys or (name for name in table.names[:_WIDE] if len(choices) > 1 and name not in choices):
         named = set[str]().union(*(table.different(name) for name in keys or choices if name != key)) - NOTHING
-        if not all(map(str.isdecimal, table.ids(key))) or len(named & table.different(key)) < _NEARLY * len(named):
+        if not all(map(str.isdecimal, table.ids(key))) or not 0 < _NEARLY * len(named) <= len(named & table.different(key)):
             continue
         for column in (name for name in table.names[:_WIDE] if table.headed and name not in (*keys, *choices, key)):
             parts: dict[str, list[int]] = {}
@@ -683,11 +683,13 @@ def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], 
 
 
 def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
-    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers that may be anything, nearly all."""
     own = {one for one in table.different(name) if one.casefold() not in NOTHING}
     share = len(own & key) / max(1, len(own))
-    if 2 * sum(map(str.isdigit, key)) >= len(key):
-        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and (says("things", name) or share >= _NEARLY):
+        return not says("things", name)
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and not (is_id_name(name) or names_people(own & key, key)):
+        return False
     cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
     return 0 < len(cells) <= 2 * sum(cells)
 
@@ -1722,14 +1724,14 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 def _without_header(
     ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
+    """Without a first row of words of which neither is an id, where most other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
     unknown = sum(end not in position for side in (one, two) for end in side[1:])
-    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
+    if one[0] in position or two[0] in position or unknown > _MOSTLY * 2 * len(one):
         return ties, pair
     if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
         return ties, pair  # people who are written otherwise
