@@ -76,6 +76,8 @@ _FEWEST_NAMED = 50  # names of others by which it is looked for how people are n
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_NAME = 60  # letters of a name before an address of mail
+_ADDRESS = re.compile(r"[^\s<>@,;|\"']+@[^\s<>@,;|\"']+")  # of mail
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
@@ -147,7 +149,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     remarks, first = list[str](), list[str]()
     tables = [one for table in found.tables for one in _people_and_ties(table)]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
-    tables = [_named_ties(table) for table in tables]
+    tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
     tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
@@ -473,6 +475,28 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
         people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
         return [people, replace(ties, role="edges"), *others]
     return tables
+
+
+def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
+    """With the addresses alone, in small letters, where a table names people as ``Ann <ann@x>``."""
+    mails = list[list[str]]()
+    for table in tables:
+        told = {name: table.different(name) - {""} for name in _likely(table)} if table.matrix is None else {}
+        mails.append([name for name, own in told.items() if own and sum(map(_mails, own)) >= _NEARLY * len(own)])
+    every = list(zip(tables, mails, strict=True))
+    full = [(table.title, name, one) for table, own in every for name in own for one in table.different(name) if "<" in one]
+    if not full:
+        return tables
+    title, name, one = min(full)
+    remarks.append(f"{name!r} of {title} and others are read by addresses of mail, in small letters, such as that of {one!r}")
+    plain = [{n: ["; ".join(_ADDRESS.findall(c)).casefold() or c for c in table.texts(n)] for n in own} for table, own in every]
+    return [replace(table, frame=table.frame.assign(**own)) for table, own in zip(tables, plain, strict=True)]
+
+
+def _mails(cell: str) -> bool:
+    """Whether a cell is addresses of mail, each of which may have a name."""
+    found = _ADDRESS.findall(cell) if "@" in cell else []
+    return bool(found) and len(cell) <= sum(map(len, found)) + _NAME * len(found)
 
 
 def _by_their_names(table: Table, first: list[str]) -> Table:
@@ -812,6 +836,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
         asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
         raise ReadingQuestion(asked, "ends", pairs)
+    if said := next((said for find in (_roster, _several_in_a_cell) for said in map(find, tables) if said), ""):
+        raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
@@ -1041,6 +1067,33 @@ def _lists(tables: Sequence[Table]) -> str:
                     if key and alike and not _decimals(name, table.texts(name)[:_SEEN], known):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
                         return f"{said}; {_PAIRS_OF} list"
+    return ""
+
+
+def _several_in_a_cell(table: Table) -> str:
+    """What to write where the cells of a column list authors, or members, who have no rows; "" elsewhere."""
+    for name in (one for one in _likely(table) if table.headed and table.matrix is None and says("writer", one)):
+        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
+        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "")
+        every = Counter(one.strip() for cell in cells for one in (cell.split(mark) if mark else ()))
+        if len(every) < every.total() and not any(map(number_like, every)):
+            first = next(cell for cell in cells if mark in cell)
+            said = (
+                f"{table.where}: {name!r} lists several in a cell, such as {first[:40]!r}, and no column whom these are tied to"
+            )
+            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
+    return ""
+
+
+def _roster(table: Table) -> str:
+    """What to write where as many numbered columns as there are rows may name the people of these rows; "" elsewhere."""
+    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    n, key = len(table.frame), next(filter(None, _keys(table)), "")
+    for stem in (stem for stem, count in stems.items() if count == n > _FEW_TIES and key and table.headed):
+        own = [name for name in table.names if re.fullmatch(rf"{re.escape(stem)}\d+", name)]
+        if len(own) == n and all(one in NOTHING or number_like(one) for name in own for one in table.different(name)):
+            said = f"{table.where}: {own[0]!r} … {own[-1]!r} are {n:,} columns, as many as rows: whom each of {key!r} names?"
+            return f"{said} If so, it is a matrix; allowed: its columns called as people are in {key!r}"
     return ""
 
 
@@ -1298,12 +1351,13 @@ def _without_sums(table: Table) -> Table:
     names, ids = table.names, table.ids(table.names[0]) if table.names else []
     if not table.headed or table.matrix is not None or len(names) <= 3 or len(ids) <= 3:
         return table
-    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) else names
+    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) or _adds_up(table, len(names) - 2) else names
     people, rows, below = set(map(id_text, kept[1:])), len(ids), list[str]()
     while rows > 3 and ids[rows - 1] not in people:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
-        if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+        sums = not any(map(np.isnan, map(csv_number, filled)))
+        if filled and not (sums and (TOTAL.fullmatch(ids[rows].rstrip(": ")) or _adds_up(table, len(kept) - 1, rows))):
             if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
                 said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
                 raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
@@ -1328,6 +1382,17 @@ def _without_sums(table: Table) -> Table:
     listed = ", ".join(repr(one[:40].replace(";", ",")) for one in dict.fromkeys(below) if one)
     remark = f"{table.title} is a matrix of {rows:,} people: what stands beside them is nobody, and left out ({listed})"
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
+
+
+def _adds_up(table: Table, n: int, row: int = -1) -> bool:
+    """Whether that row of a matrix of n people, or the column behind them, holds sums; where both meet, the sum of all."""
+    called, ids = list(map(id_text, table.names[1:])), table.ids(table.names[0])
+    if {*called[:n]} != {*ids[:n]} or len({*ids[:n]}) < n:
+        return False
+    cells = np.nan_to_num([list(map(csv_number, own)) for own in table.frame.iloc[:, 1:].to_numpy(dtype=object)])
+    whole, told = cells[:n, :n], cells[row, :n] if row >= 0 else cells[:n, n]
+    meets = row >= 0 or called[n : n + 1] != ids[n : n + 1] or cells[n, n] == whole.sum()
+    return bool(whole.any() and meets and np.allclose(whole.sum(axis=int(row < 0)), told))
 
 
 def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequence[str] = ()) -> Table:

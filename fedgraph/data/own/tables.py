@@ -523,6 +523,8 @@ _TEXTS = (
      "triples (RDF, JSON-LD); allowed: ties of one kind as a table source,target, facts as one with a column each"),
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
+    (r"\A\s*\{\s*\"cells\":\s*\[\s*\{\s*\"(cell_type|attachments|execution_count|id)\"",
+     "a notebook, which is not run; allowed: the tables that it reads or writes, each as CSV"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
     (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml|<(mxfile|mxGraphModel)\b",
      "a drawing (Mermaid, PlantUML, draw.io); allowed: its ties as a table source,target"),

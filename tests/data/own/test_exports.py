@@ -134,6 +134,11 @@ REFUSED = [
     ("g.gv", b"// made by hand\nstrict graph {\n a -- b\n}\n", "a Graphviz file; allowed"),
     ("follower.js", b'window.YTD.follower.part0 = [ {"follower": {"accountId": "1"}} ]', "JavaScript, which is not run"),
     ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "saved as .xlsx"),
+    (
+        "study.ipynb",
+        b'{"cells": [{"cell_type": "code", "source": []}], "nbformat": 4}',
+        "a notebook, which is not run; allowed",
+    ),
     ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
     ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
     ("people.db", b"SQLite format 3\0", "not an SQLite database"),
@@ -208,6 +213,11 @@ SEVERAL = [
      r"appears a second time; allowed: once .in each 'site' it stands once: keep one"),
     ({"a.txt": "source,target\na,b\nb,c\n", "b.txt": "source,target\na,b\nb,c\n"},
      r"several files hold ties: a.txt, b.txt; allowed: one file with all ties"),
+    ({"papers.csv": lines(((f"T{k}", f"Ann {k % 7}; Bob {k % 5}") for k in range(N)), "title,authors")},
+     r"'authors' lists several in a cell, such as 'Ann 0; Bob 0'.*allowed: .* pairs of those who stand in one cell"),
+    ({"roster.csv": lines(((k, k % 2, *(k * j % 2 for j in range(12))) for k in range(12)),
+                          "id,sex," + ",".join(f"fr{k}" for k in range(12)))},
+     r"'fr0' … 'fr11' are 12 columns, as many as rows: whom each of 'id' names\?"),
     ({"users.csv": TEAMS, "ties.csv": AB_BC["ties.csv"], "mails.csv": "user,mail\na,Hi\nb,Ho\nz,Ha\n"},
      r"unknown node 'z'.*\nTies were read from ties.csv, people from users.csv, and facts of them from mails.csv: leave out"),
 ]  # fmt: skip
@@ -537,6 +547,19 @@ def test_lists_of_one_length_have_no_places_where_they_name_people(
     assert said or "place 0" in reading.says
 
 
+@pytest.mark.parametrize("ends", [("from", "to"), ("An", "Von")])
+def test_people_of_mails_are_their_addresses(ends: tuple[str, str], tmp_path: Path) -> None:
+    sent = lines(
+        ((k, f"Ann {a} <Ann.{a}@x.org>", f"ann.{b}@x.org, Cy <ann.0@X.org>") for k, (a, b) in enumerate(PAIRS)),
+        ";".join(["nr", *ends]),
+        ";",
+    )
+    people = lines(((f"ANN.{k}@x.org", GROUPS[k % 2]) for k in range(N)), "E-Mail,Institut")
+    reading = given(tmp_path, {"log.csv": sent, "people.csv": people}, ends=None if ends[0] == "from" else ends)
+    assert ties_of(reading) == named("ann.{}@x.org") | {frozenset((f"ann.{a}@x.org", "ann.0@x.org")) for a, _ in PAIRS if a}
+    assert "addresses of mail, in small letters, such as that of 'Ann" in reading.says
+
+
 def test_lists_of_whom_most_have_rows_are_several_people(tmp_path: Path) -> None:
     rows = [{"id": f"p{k}", "references": [f"p{(k + 1) % N}", f"p{(k + 3) % N}", f"old{k}"]} for k in range(N)]
     reading = given(tmp_path, {"log.jsonl": "\n".join(map(json.dumps, rows))}, ends=["id", "references"])
@@ -557,7 +580,8 @@ def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str
 
 @pytest.mark.parametrize(
     ("name", "beside"),
-    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all")],
+    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all"),
+     ("All", "a row"), ("All", "a column"), ("Total général", "both"), ("All", "all")],
 )  # fmt: skip
 def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str, beside: str) -> None:
     people = [f"p{k}" for k in range(12)]
@@ -578,6 +602,12 @@ def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str,
     ties = sum((a + b) % 3 == 1 for a in range(12) for b in range(a))
     assert (graph_of(told).num_nodes, graph_of(told).num_edges) == (12, ties)
     assert "is a matrix of 12 people: what stands beside them" in str(told)
+
+
+def test_whoever_is_named_as_often_as_all_others_together_is_a_person(tmp_path: Path) -> None:
+    pairs = pairs_of("a-b c-d hub-a hub-b hub-c hub-d")
+    rows = [[who, *(int({who, one} in pairs) for one in (*"abcd", "hub"))] for who in (*"abcd", "hub")]
+    assert ties_of(given(tmp_path, {"m.csv": lines(rows, ",a,b,c,d,hub")})) == pairs
 
 
 @pytest.mark.parametrize(("code", "share", "asked"), [("99", 1.5, True), ("0", 3, True), ("57", 1.5, True), ("57", 3, False)])
