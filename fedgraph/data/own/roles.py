@@ -29,6 +29,7 @@ from fedgraph.data.own.relations import (
     no_ties_through,
     own_key,
     related,
+    says_people,
     several_ties,
     which_ends,
 )
@@ -77,6 +78,7 @@ _SEEN = 1_000  # cells of a column in which lists are looked for
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
+_BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
@@ -418,7 +420,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(says("things", name) for name in pair)]
+        people = [pair for pair in pairs if not any(says("things", name) or name in table.refers for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people and (told := _with_things(table)):
@@ -554,6 +556,8 @@ def _with_things(table: Table, tables: Sequence[Table] = ()) -> str:
     people = [name for name in called if name not in things]
     if len(people) != 1 or len(things) != 1:
         return ""
+    if says_people(things[0]) > says_people(people[0]):
+        people, things = things, people
     return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
 
 
@@ -569,7 +573,8 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
         said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
         raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
-        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+        owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
+        more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
     if more and _unnumbered(pair[0]):
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
@@ -642,6 +647,17 @@ def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) 
     return max((min(len(own & key) / len(own) for own in held) for key in keys), default=0.0) if held else 1.0
 
 
+def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], least: float) -> list[_Pair]:
+    """Of pairs those that hold most ids, if that is enough, and those of people: a few who are nobody decide nothing."""
+    covers = {pair: _cover(table, pair, keys) for pair in pairs}
+    most = max(covers.values(), default=0.0)
+    if most < least:
+        return []
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    people = [{name for name in names if _are_people(table, name, key)} for key in keys]
+    return [pair for pair in pairs if covers[pair] == most or any(own.issuperset(pair) for own in people)]
+
+
 def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
     """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
     own = {one for one in table.different(name) if one.casefold() not in NOTHING}
@@ -662,14 +678,11 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if not len(table.frame):  # a header alone: its names decide
         named = strong or (weak if says("ties", table.stem) else [])
         return (4, named[:1]) if named else None
-    covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
-    if sure := [pair for pair in strong if covers[pair] >= 0.5]:
-        most = max(covers[pair] for pair in sure)
-        sure = [pair for pair in sure if covers[pair] == most]
+    if sure := _held(table, strong, keys, 0.5):
         plain = [pair for pair in sure if tuple(map(plain_name, pair)) in _PLAIN]
         return 4, plain[:1] or sure
-    if sure := [pair for pair in weak if covers[pair] >= 0.5]:
-        return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
+    if sure := _held(table, weak, keys, 0.5):
+        return 3, sure
     if strong and (not keys or len(names) <= 6 or says("ties", table.stem)):
         if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
@@ -683,7 +696,7 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
     filled = [name for name in filled if name != own]
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
-    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
+    if held := _held(table, pairs, keys, 1.0):
         return 1, held
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
@@ -703,7 +716,7 @@ def _is_keyed(
     """Whether a table holds the ids of all ends of another that is as surely one of ties, and not the other way round."""
     mine = list(keys[one[0].where].values())
     for other in every:
-        if other is not one and other[1] >= one[1] and _cover(other[0], other[2][0], mine) == 1.0:
+        if other is not one and other[1] >= one[1] and any(_cover(other[0], pair, mine) == 1.0 for pair in other[2]):
             theirs = list(keys[other[0].where].values())
             if _cover(one[0], one[2][0], theirs) < 1.0:
                 return True
@@ -1061,7 +1074,7 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             single |= held[0] >= max(_MOSTLY, held[1])
             lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
-            given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
+            given = [one for one in listed if not _BELOW.fullmatch(one)] if len(names) > 1 else listed  # without codes
             if key in (*names, "") or key not in place or len(listed) <= len(table.frame) / 4:
                 continue
             if names[0] in keys and place[key] > place[names[0]]:
@@ -1641,27 +1654,31 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 
 
 def _without_header(
-    ties: Table, pair: tuple[str, str], position: Container[str], remarks: list[str]
+    ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
-    if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
+    unknown = sum(end not in position for side in (one, two) for end in side[1:])
+    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
         return ties, pair
+    if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
+        return ties, pair  # people who are written otherwise
     remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
     return _with_header(ties, pair)
 
 
 def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, str]]:
-    """With its first row as names of its ends."""
-    called = ties.ids(pair[0])[0], ties.ids(pair[1])[0]
-    if not all(called) or called[0] == called[1] or not set(called).isdisjoint(ties.names):
-        called = pair
-    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
-    return replace(ties, frame=frame, lines=ties.lines[1:]), called
+    """With its first row as names of its columns, but for numbers."""
+    first = {name: ties.ids(name)[0] for name in ties.names}
+    counts = Counter([*first.values(), *first])
+    first = {name: cell for name, cell in first.items() if cell and counts[cell] == 1}
+    called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
+    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
+    return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
 
 
 def _people_and_ties(table: Table) -> list[Table]:
@@ -1755,8 +1772,8 @@ def _first_again(table: Table, remarks: list[str]) -> Table:
 
 
 def _letters(one: str) -> str:
-    """An id without case, spaces and signs, and of a number without zeros that say nothing."""
-    return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
+    """An id without case, spaces and signs, and of a number without zeros that say nothing; -1 is another than 1."""
+    return one if _BELOW.fullmatch(one) else re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
 # How one system writes ids and another does not, from what says least of a person to what says most
