@@ -411,6 +411,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
+    more = [one for one in tables if one is table or (one.where not in owned and _is_list(one, tables))]
+    if len(more) > 1:
+        raise several_ties(sorted(one.title for one in more))
     wide = len(table.names) > 3
     if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
@@ -444,11 +447,17 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
 
 
 def _is_list(table: Table, tables: Sequence[Table]) -> bool:
-    """Whether a table is surely one of ties, by its names and what they hold, and has no ids of its own."""
+    """Whether a table is surely one of ties, by its names and what it holds, and has no ids of its own."""
     if table.role or table.matrix is not None:
         return False
-    ranked = _ranked(table, [key for other in tables if other is not table for key in _keys(other).values()])
-    return ranked is not None and ranked[0] == 4 and _keys(table).keys() <= {*ranked[1][0], table.implied}
+    keys = [key for other in tables if other is not table for key in _keys(other).values()]
+    ranked = _ranked(table, keys)
+    if ranked is None or not _keys(table).keys() <= {*ranked[1][0], table.implied}:
+        return False
+    if ranked[0] == 4 or says("people", table.stem):
+        return ranked[0] == 4
+    sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
+    return any(ranked[0] == 3 or all(names_people(table.different(name), key) for name in ranked[1][0]) for key in sure)
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:

@@ -240,3 +240,15 @@ def test_one_who_stands_beside_two_equals_is_asked_about(tmp_path: Path, head: s
     assert question.value.choices == ((one, two[0]), (one, two[1]), tuple(two))
     own = [head.split(",").index(name) + 1 for name in (one, two[0])]
     assert ties_of(read(tmp_path, label="club", ends=[one, two[0]])) == {frozenset(str(row[k]) for k in own) for row in rows}
+
+
+MATES = [(f"P{one}", f"P{(one + step) % 40}") for one in range(40) for step in (1, 3)]
+
+
+@pytest.mark.parametrize("rows", [MATES, MATES[::2]])  # several rows of a person, or one
+@pytest.mark.parametrize("head", ["member,lives_with", "person_1,person_2", "a,b", "who,whom,since"])
+def test_a_second_table_of_two_columns_of_people_holds_ties_too(tmp_path: Path, head: str, rows: list[tuple[str, str]]) -> None:
+    more = [(*pair, 2020)[: head.count(",") + 1] for pair in rows]
+    files = {"people.csv": PLAYERS, "homes.csv": lines(more, head), "mails.csv": lines(MATES[::3], "sender,recipient")}
+    with pytest.raises(DataError, match=r"several files hold ties: homes\.csv, mails\.csv"):
+        given(tmp_path, files, label="club")
