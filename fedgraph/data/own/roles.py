@@ -895,14 +895,17 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again.
+
+    Whom columns so called name, such as partners, stand there once.
+    """
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
-            every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
-            own = [int(one) for one in every & ids]
-            if name != key and 0 < len(own) == len(every) < filled:
+            every, cells = table.different(name), [*filter(None, table.ids(name))]
+            own, each = [int(one) for one in every & ids], says("others", name) or says("superior", name)
+            if name != key and 0 < len(own) == len(every) and (len(every) < len(cells) or each):
                 found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found

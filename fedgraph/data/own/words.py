@@ -51,7 +51,8 @@ _PLAIN: dict[Kind, str] = {
     # what people share, or what is said of a tie, where numbers alone would be ids
     "things": r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|"
     r"hospital|school|course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight",
-    "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver",
+    "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver|"
+    r"buddy|spouse|freund|nachbar|wichtel",
     # of people, whom else each of them names
     "superior": r"manager|boss|chef|superior|supervisor|vorgesetzt|reportsto|mentor|sponsor|(referred|invited|recruited)by",
     # of what people wrote: which row a row answers, and whose it is

@@ -252,3 +252,13 @@ def test_a_second_table_of_two_columns_of_people_holds_ties_too(tmp_path: Path, 
     files = {"people.csv": PLAYERS, "homes.csv": lines(more, head), "mails.csv": lines(MATES[::3], "sender,recipient")}
     with pytest.raises(DataError, match=r"several files hold ties: homes\.csv, mails\.csv"):
         given(tmp_path, files, label="club")
+
+
+@pytest.mark.parametrize(
+    ("head", "asked"), [("friend", True), ("Partner", True), ("Wichtelt_fuer", True), ("Startnummer", False)]
+)
+def test_numbers_of_others_who_are_each_named_once_are_asked_about(tmp_path: Path, head: str, asked: bool) -> None:
+    rows = [(101 + k, "ab"[k % 2], 20 + k * 7 % 23, 101 + (k + 3) % 40) for k in range(40)]
+    with pytest.raises(DataError, match=f"does '{head}' say whom each of 'no' is" if asked else "no table of ties was"):
+        given(tmp_path, {"people.csv": lines(rows, f"no,club,age,{head}")}, label="club")
+    assert len(ties_of(read(tmp_path, label="club", ends=["no", head]))) == 40
