@@ -80,6 +80,7 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -144,7 +145,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks, first = list[str](), list[str]()
-    tables = [one for table in found.tables for one in _people_and_ties(table)]
+    tables = [one for table in found.tables for one in _people_and_ties(_without_links(table, remarks))]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = [_named_ties(table) for table in tables]
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
@@ -1691,6 +1692,17 @@ def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, 
     called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
     return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
+
+
+def _without_links(table: Table, remarks: list[str]) -> Table:
+    """Without the links that stand behind names, as in ``Ann (https://…), Bob (https://…)``."""
+    frame = table.frame
+    for name in table.names if table.matrix is None else ():
+        there = (cell for cell in frame[name] if cell.casefold() not in NOTHING)  # of the first one alone it is told mostly
+        if _LINK.search(next(there, "")) and all(map(_LINK.search, there)):
+            remarks.append(f"links behind what stands in {name!r} of {table.title} are left out")
+            frame = frame.assign(**{name: [_LINK.sub("", cell) for cell in table.texts(name)]})
+    return table if frame is table.frame else replace(table, frame=frame)
 
 
 def _people_and_ties(table: Table) -> list[Table]:
