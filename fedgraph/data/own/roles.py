@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, repeat
+from itertools import combinations, pairwise, repeat
 from pathlib import Path
 from typing import cast
 
@@ -61,6 +61,7 @@ _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets kee
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
+_HOUSEHOLD = 4  # people of one value, on average, up to which a column may say who lives together
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
@@ -72,7 +73,6 @@ _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
-_MOST_KINDS = 4  # of nodes, that ties are between
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
@@ -219,7 +219,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
         kept &= ~nothing
-    remarks += _named_by_most(ids, one[kept], two[kept]) + _between_kinds(holders, one[kept], two[kept])
+    remarks += _named_by_most(ids, one[kept], two[kept])
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
@@ -265,18 +265,6 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
         return []
     said = f"{ids[first]!r} is named by {named[first]:,} of {n:,} people, and nobody else by more than a third as many"
     return [f"{said}: does it stand for nobody? If so, empty these cells, or leave out these lines"]
-
-
-def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
-    """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
-    for holder in holders[:1] if len(one) >= _FEW_TIES else ():
-        first, second = holder.rows[one], holder.rows[two]
-        for name in (name for name in holder.table.names[:_WIDE] if name != holder.id):
-            codes, kinds = holder.table.coded(name)
-            if 2 <= len(kinds) <= _MOST_KINDS and "" not in kinds and not (codes[first] == codes[second]).any():
-                said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
-                return [f"{said}, write pairs of those who do as source,target"]
-    return []
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
@@ -651,6 +639,12 @@ def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
 
 
+def _alike(table: Table, pair: tuple[str, str]) -> float:
+    """The share of all who stand in two columns that stands in both."""
+    one, two = map(table.different, pair)
+    return len(one & two) / max(1, len(one | two))
+
+
 def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) -> float:
     """The largest share of each of both ends that one column of ids holds."""
     held = [own for column in pair if (own := table.different(column))]
@@ -712,8 +706,14 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         words = any(cell and not cell.isdigit() for cell in table.ids(likely[1]))  # numbers between them may be ends, too
         inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
-        shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
-        return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
+        alike = {pair: _alike(table, pair) for pair in (first, *inner)}
+        nearest = max(inner or [first], key=alike.__getitem__)
+        told = [csv_number(cell) for cell in table.ids(first[0])]
+        timed = alike[nearest] > alike[first] and all(
+            one <= two for one, two in pairwise(told)
+        )  # through other people's numbers
+        shared = [nearest] if alike[nearest] > 0 and (timed or not alike[first]) else []
+        return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
 
@@ -1122,21 +1122,51 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
 
 
 def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
-    """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
+    """Columns that say of whom one of ties names."""
     found = dict[str, str]()
     coded = {name: table.coded(name) for name in table.names}
     filled = {name: np.array([one.casefold() not in NOTHING for one in ids])[codes] for name, (codes, ids) in coded.items()}
     for tie in tied:
-        parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
-        words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
         for column in (name for name in table.names if name not in (*tied, *found)):
             there = filled[tie] & filled[column]
-            named, cells = coded[tie][0][there], coded[column][0][there]
-            again = np.bincount(named)[named] > 1
-            both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
-            if both or (any(word in column.casefold() for word in words) and _follows(named, cells)):
+            if _goes_with(tie, coded[tie][0][there], column, coded[column][0][there]):
                 found[column] = f"it goes with {tie!r}, which says ties"
     return found
+
+
+def _goes_with(tie: str, named: np.ndarray, column: str, cells: np.ndarray) -> bool:
+    """Whether each tells the other, or one is called as the other and follows from it. named, cells: int64 [rows], numbers."""
+    if not named.size:
+        return False
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+    words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+    again = np.bincount(named)[named] > 1
+    both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
+    return bool(both or (any(word in column.casefold() for word in words) and _follows(named, cells)))
+
+
+def goes_with_ties(roles: Roles, column: str, cells: Sequence[str]) -> str:
+    """Why a column of people says who is tied to whom: of whom each names, or which few know each other; "" where it does not.
+
+    cells: of all people.
+    """
+    apart = roles.one != roles.two
+    one, two, n = roles.one[apart], roles.two[apart], len(roles.ids)
+    if one.size < _FEW_TIES:
+        return ""
+    codes, texts = pd.factorize(np.array(cells, dtype=object))
+    filled = np.array([text.casefold() not in NOTHING for text in texts])[codes]
+    same = (codes[one] == codes[two]) & filled[one]
+    if _HOUSEHOLD * len(texts) >= n and same.sum() >= _NEARLY * one.size:
+        return "ties are between those who have one value of it"
+    for mine, other, end in ((one, two, roles.ends[1]), (two, one, roles.ends[0])):
+        names = np.bincount(mine, minlength=n)
+        if (names == 1).sum() < _NEARLY * (names > 0).sum():
+            continue  # one names several
+        there = filled[mine]
+        if _goes_with(end if roles.ties.headed else "", other[there], column, codes[mine][there]):
+            return f"it goes with {end!r}, which says ties"
+    return ""
 
 
 def _follows(one: np.ndarray, two: np.ndarray) -> bool:
@@ -1749,7 +1779,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
         kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
