@@ -58,6 +58,7 @@ _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
 _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
+_ADDRESS = re.compile(r"[^\s@;,<>#|()\"]+@[^\s@;,<>#|()\"]+")
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
@@ -182,13 +183,22 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
         ties = _without_open(ties, pair, first)
+    if ends is not None and not others and (anew := _counts_anew(ties, pair)):
+        raise DataError(anew)
     ties = _listed_ends(ties, pair, others, remarks)
-    if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+    one_side, other_side = map(ties.different, pair)
+    both = len(one_side & other_side)
+    if (
+        not others
+        and len(ties.frame) >= _FEW_TIES
+        and (not both or (ends and both < _SHARED and 4 * both <= min(len(one_side), len(other_side))))
+    ):
         if ends is None:
             asked = f"{ties.where}: are {pair[0]!r} and {pair[1]!r} both people? Nobody stands in both. If so, say --ends "
             asked += f"{shlex.join(pair)}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [pair])
-        first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
+        who = "hardly anybody" if both else "nobody"
+        first.append(f"{who} stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
     for column in pair:
@@ -634,6 +644,27 @@ def _made(name: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))
 
 
+def _counts_anew(table: Table, keys: Sequence[str] = ()) -> str:
+    """What to do where people are numbered from 1 in each class, say; of no keys, where numbered columns name them; else ""."""
+    groups = Counter(map(_unnumbered, table.names))
+    choices = [name for name in table.names if groups[_unnumbered(name)] > 1]
+    for key in keys or (name for name in table.names[:_WIDE] if len(choices) > 1 and name not in choices):
+        named = set[str]().union(*(table.different(name) for name in keys or choices if name != key)) - NOTHING
+        if not all(map(str.isdecimal, table.ids(key))) or len(named & table.different(key)) < _NEARLY * len(named):
+            continue
+        for column in (name for name in table.names[:_WIDE] if table.headed and name not in (*keys, *choices, key)):
+            parts: dict[str, list[int]] = {}
+            for part, number in zip(table.ids(column), table.ids(key), strict=True):
+                parts.setdefault(part, []).append(int(number))
+            if len(parts) > 1 and all(
+                len(own) >= _SHARED and sorted(own) == [*range(1, len(own) + 1)] for own in parts.values()
+            ):
+                asked = f"{table.where}: {key!r} counts anew in each {column!r}: are these others, or the same people again?"
+                asked += f" Allowed: ids that tell all apart, in ties, too, or {A_FOLDER_EACH}; "
+                return f"{asked}for the same leave out {column!r}"
+    return ""
+
+
 def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     """Whether somebody stands in both columns."""
     return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
@@ -772,6 +803,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         or next(filter(None, map(_names_amiss, tables)), "")
     ):
         raise DataError(said)
+    if len(tables) == 1 and (anew := _counts_anew(tables[0])):
+        raise DataError(anew)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
         alike = [name for name in tables[0].names if _unnumbered(name) == _unnumbered(one) != one]
@@ -939,7 +972,11 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
-    return [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    pairs = [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    sides = [pair for pair in pairs if pair in sides_of(likely, WEAK_SIDES)]  # two whom one of the rows names, say
+    ids = [(key, own, pair) for pair in sides for key, own in _keys(table).items() if key in held and key not in pair]
+    meant = [(key, pair) for key, own, pair in ids if all(len(held[one] & own) >= _NEARLY * len(held[one]) for one in pair)]
+    return [*((key, one) for key, pair in meant for one in pair), *pairs]
 
 
 def _names_who(name: str) -> bool:
@@ -1779,15 +1816,23 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
-        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
-        kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
+        parts = [one for own in lists if len(own) > 1 for one in own]
+        mostly = 2 * sum(one in known for one in parts) > len(parts)
+        sure = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure |= any(re.search("[;|]", cell) for cell in marked)
+        kept = [cell in whole or not (mostly or (sure and known & {*own})) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             ties = ties.some(rows)
             ties = replace(ties, frame=ties.frame.assign(**{column: [one for own in lists for one in own]}))
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
+    for column, beside in (pair, pair[::-1]):
+        own, plain = ties.different(column), sum(map(bool, map(_ADDRESS.fullmatch, ties.different(beside))))
+        odd = sorted(one for one in own if _ADDRESS.search(one) and not _ADDRESS.fullmatch(one))
+        if 2 * len(odd) > len(own) and 2 * plain > len(ties.different(beside)):
+            said = f"{ties.where}: cells of {column!r} hold addresses and more, such as {odd[0][:60]!r}"
+            raise DataError(f"{said}; allowed: addresses alone, several as ann@x; bob@x")
     return ties
 
 
