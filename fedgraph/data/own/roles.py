@@ -455,8 +455,12 @@ def _is_list(table: Table, tables: Sequence[Table]) -> bool:
         return False
     if ranked[0] == 4 or says("people", table.stem):
         return ranked[0] == 4
+    one, two = (table.different(name) for name in ranked[1][0])
+    each = len(one) if ranked[1][0][0] in _keys(table) else 0  # of the people, whom a second column says more of
     sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
-    return any(ranked[0] == 3 or all(names_people(table.different(name), key) for name in ranked[1][0]) for key in sure)
+    return any(
+        ranked[0] == 3 or (each < _NEARLY * len(key) and names_people(one, key) and names_people(two, key)) for key in sure
+    )
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -576,13 +580,17 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
     if not {*pair} <= {*equals}:
         return
-    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
-    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
-        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
-        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    number = own_key(ties) or ""
+    rows = number and counts_rows(ties, number) and ties.different(number) != known  # of ties, which are no people
+    more = [name for name in ties.names if name not in (*pair, rows and number) and _are_people(ties, name, known)]
+    several = [name for name in equals if name in (*pair, *more)]
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
         owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
         more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
+    if len(several) > 2:
+        alone = [name for name in more if name not in several][:1]
+        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
+        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
     if more and _unnumbered(pair[0]):
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 

@@ -21,7 +21,9 @@ _TIME = re.compile(
     rf"{_DAY}[ .-]+{_MONTH_NAME}[ -]+(\d\d)?\d\d|{_MONTH_NAME} {_DAY},? \d{{4}})([T ,]+{_CLOCK})?|{_CLOCK}",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])no)\W*$")  # of a member, in the name of a column
+_NUMBER = re.compile(  # of a member, or of a row, in the name of a column
+    r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])(no|lfd|seq|row|line|zeile|record))\W*$"
+)
 _SEEN = 1_000  # cells of a column in which others than times are looked for
 
 _WANTED = (
@@ -143,8 +145,6 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
     numbers = bool(there) and different == len(there) and all(map(str.isdigit, there))
     if numbers and counting:  # with gaps, of a part of a table
         return "it counts the rows"
-    if numbers and len(there) >= _FEWEST and any(cells == [str(row + first) for row in range(len(cells))] for first in (0, 1)):
-        return "it counts the rows (bounds keep it)"
     if headed and plain_name(name) in _CONTACTS:
         return "its header says who or where somebody is (rename it to use it)"
     called = (is_id_name(name) and plain_name(name) != "name") or (numbers and _NUMBER.search(name.casefold()))
