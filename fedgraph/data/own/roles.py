@@ -580,9 +580,9 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
     if not {*pair} <= {*equals}:
         return
-    number = own_key(ties) or ""
-    rows = number and counts_rows(ties, number) and ties.different(number) != known  # of ties, which are no people
-    more = [name for name in ties.names if name not in (*pair, rows and number) and _are_people(ties, name, known)]
+    counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
+    rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
+    more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
     several = [name for name in equals if name in (*pair, *more)]
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
         owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}

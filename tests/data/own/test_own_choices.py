@@ -241,7 +241,7 @@ def test_whom_each_of_a_second_table_names_are_not_tied_to_each_other(tmp_path: 
 @pytest.mark.parametrize("form", ["P{}", "{}"])
 @pytest.mark.parametrize("head", ["captain,crew_1,crew_2", "parent1,parent2,child", "host,player_1,player_2"])
 def test_one_who_stands_beside_two_equals_is_asked_about(tmp_path: Path, head: str, form: str) -> None:
-    rows = [(row, *(form.format(one[1:]) for one in some), row * 3 % 7) for row, some in enumerate(TEAM)]
+    rows = [(row, *(form.format(one[1:]) for one in some), row * 3 % 7) for row, some in enumerate(TEAM[:41])]
     files = {"players.csv": PLAYERS.replace("P", form[:-2]), "teams.csv": lines(rows, f"row,{head},points")}
     with pytest.raises(ReadingQuestion, match=r"which columns are the ends of ties: .* write all pairs") as question:
         given(tmp_path, files, label="club")
