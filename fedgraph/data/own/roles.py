@@ -83,6 +83,7 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -147,7 +148,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks, first = list[str](), list[str]()
-    tables = [one for table in found.tables for one in _people_and_ties(table)]
+    tables = [one for table in found.tables for one in _people_and_ties(_without_links(table, remarks))]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
@@ -411,6 +412,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
+    more = [one for one in tables if one is table or (one.where not in owned and _is_list(one, tables))]
+    if len(more) > 1:
+        raise several_ties(sorted(one.title for one in more))
     wide = len(table.names) > 3
     if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
@@ -444,11 +448,21 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
 
 
 def _is_list(table: Table, tables: Sequence[Table]) -> bool:
-    """Whether a table is surely one of ties, by its names and what they hold, and has no ids of its own."""
+    """Whether a table is surely one of ties, by its names and what it holds, and has no ids of its own."""
     if table.role or table.matrix is not None:
         return False
-    ranked = _ranked(table, [key for other in tables if other is not table for key in _keys(other).values()])
-    return ranked is not None and ranked[0] == 4 and _keys(table).keys() <= {*ranked[1][0], table.implied}
+    keys = [key for other in tables if other is not table for key in _keys(other).values()]
+    ranked = _ranked(table, keys)
+    if ranked is None or not _keys(table).keys() <= {*ranked[1][0], table.implied}:
+        return False
+    if ranked[0] == 4 or says("people", table.stem):
+        return ranked[0] == 4
+    one, two = (table.different(name) for name in ranked[1][0])
+    each = len(one) if ranked[1][0][0] in _keys(table) else 0  # of the people, whom a second column says more of
+    sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
+    return any(
+        ranked[0] == 3 or (each < _NEARLY * len(key) and names_people(one, key) and names_people(two, key)) for key in sure
+    )
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -590,12 +604,17 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
     if not {*pair} <= {*equals}:
         return
-    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
-    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
-        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
-        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
+    rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
+    more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
+    several = [name for name in equals if name in (*pair, *more)]
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
-        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+        owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
+        more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
+    if len(several) > 2:
+        alone = [name for name in more if name not in several][:1]
+        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
+        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
     if more and _unnumbered(pair[0]):
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
@@ -946,14 +965,17 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again.
+
+    Whom columns so called name, such as partners, stand there once.
+    """
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
-            every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
-            own = [int(one) for one in every & ids]
-            if name != key and 0 < len(own) == len(every) < filled:
+            every, cells = table.different(name), [*filter(None, table.ids(name))]
+            own, each = [int(one) for one in every & ids], says("others", name) or says("superior", name)
+            if name != key and 0 < len(own) == len(every) and (len(every) < len(cells) or each):
                 found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found
@@ -1813,6 +1835,17 @@ def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, 
     called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
     return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
+
+
+def _without_links(table: Table, remarks: list[str]) -> Table:
+    """Without the links that stand behind names, as in ``Ann (https://…), Bob (https://…)``."""
+    frame = table.frame
+    for name in table.names if table.matrix is None else ():
+        there = (cell for cell in frame[name] if cell.casefold() not in NOTHING)  # of the first one alone it is told mostly
+        if _LINK.search(next(there, "")) and all(map(_LINK.search, there)):
+            remarks.append(f"links behind what stands in {name!r} of {table.title} are left out")
+            frame = frame.assign(**{name: [_LINK.sub("", cell) for cell in table.texts(name)]})
+    return table if frame is table.frame else replace(table, frame=frame)
 
 
 def _people_and_ties(table: Table) -> list[Table]:

@@ -798,3 +798,13 @@ def test_empty_columns_part_two_tables_or_are_none(aside: bool, ending: str, tmp
     assert len(graph_of(reading).ids) == N
     assert graph_of(reading).names.columns == ("age",)
     assert ("a table of its own, with an empty column before the next" in reading.says) == aside
+
+
+def test_links_behind_names_are_no_part_of_them(tmp_path: Path) -> None:
+    names = [f"Kim N{k}" for k in range(30)]
+    whom = [[names[(k + step) % 30] for step in (1, 4, 9)[: k % 4]] for k in range(30)]
+    cells = [", ".join(f"{one} (https://www.notion.so/{one[4:]}-4f?pvs=21)" for one in some) for some in whom]
+    rows = [(names[k], "ab"[k % 2], f'"{cell}"') for k, cell in enumerate(cells)]
+    reading = given(tmp_path, {"Choir 1f2e.csv": lines(rows, "Name,Voice,Carpool with")}, label="Voice")
+    assert ties_of(reading) == {frozenset((names[k], one)) for k, some in enumerate(whom) for one in some}
+    assert "links behind what stands in 'Carpool with' of Choir 1f2e.csv are left out" in str(reading)
