@@ -464,7 +464,7 @@ def _lists(roles: Roles) -> list[tuple[Holder, str]]:
     """Files of some people alone, with what they are called: lists, and those called as what is asked about people."""
     able = [h for h in roles.holders[1:] if not is_labels(h.table) and h.table.matrix is None]
     found = [h for h in able if h.table.stem not in h.table.names]
-    found = [h for h in found if h.table.names == [h.id] or says("listed", h.table.stem)]
+    found = [h for h in found if (h.table.names == [h.id] and not h.table.unused) or says("listed", h.table.stem)]
     return [(h, h.table.stem) for h in found if 0 < int((h.rows >= 0).sum()) < h.rows.size]
 
 

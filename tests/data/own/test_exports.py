@@ -701,6 +701,33 @@ def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int
             given(tmp_path, files)
 
 
+@pytest.mark.parametrize("codes", [{}, {4: 9}, {4: 9, -7: 10}, {4: 9, ...: 9}], ids=["none", "a row", "a column", "a diagonal"])
+@pytest.mark.parametrize("facts", [2, 0])
+def test_rows_beside_a_matrix_without_names_are_its_people_and_its_codes_are_asked_about(
+    facts: int, codes: dict, tmp_path: Path
+) -> None:
+    cells = SQUARE * (1 + np.arange(N) % 4 * (... in codes))
+    for place, code in codes.items():
+        if place is ...:
+            np.fill_diagonal(cells, code)
+        else:
+            cells[(place, slice(None)) if place > 0 else (slice(None), -place)] = code
+    rows = ((k % 2 + 1, 10 + k % 3)[:facts] for k in range(N))
+    files = {"net.dat": lines(cells, separator=" ")} | ({"sex.dat": lines(rows, separator=" ")} if facts else {})
+    if codes:
+        with pytest.raises(DataError, match=r"9(, 10)? in \d+ cells of this matrix, .* no answer"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files, label="column 1" if facts else "")
+    truth = {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert ties_of(reading) == truth
+    words = np.array(["FALSE", "TRUE"], dtype=object)[SQUARE]
+    words[0] = np.where(SQUARE[0] > 0, "TRUE", "NA")
+    assert ties_of(given(tmp_path, files | {"net.dat": lines(words, separator=" ")}, label="")) == truth
+    assert graph_of(reading).names.columns == ("column 2",) * (facts - 1) or not facts
+    assert not facts or "rows of sex.dat are the people of net.dat in their order" in reading.says
+
+
 @pytest.mark.parametrize("square", [False, True])
 def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
     others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
