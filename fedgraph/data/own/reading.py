@@ -234,11 +234,13 @@ def _between_kinds(roles: Roles) -> list[str]:
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:
-    """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
+    """A remark where a column may say of some ties that they are none: of a status, a layer, a sign, an end; "" elsewhere."""
     cells = Counter(roles.ties.texts(column))
     below = sum(count for cell, count in cells.items() if cell.startswith("-") and csv_number(cell) < 0)
     ended = says("ended", column)
-    said = says("status", column)
+    first = min(map(roles.ties.names.index, roles.ends))
+    before = not roles.ties.headed and column in roles.ties.names[:first]  # of a list, in front of both ends
+    said = says("status", column) or before or (len(cells) == 2 and own_columns.kind_of([*cells]) == "yes/no")
     if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
         told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
     elif ended and 0 < cells[""] < cells.total():

@@ -626,7 +626,7 @@ def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names, likely = table.names, _likely(table)
+    names, likely = table.names, _behind_a_layer(table, _likely(table))
     if len(likely) < 2:
         return None
     strong = sides_of(likely, SIDES) if table.headed else []
@@ -665,6 +665,16 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
+
+
+def _behind_a_layer(table: Table, likely: list[str]) -> list[str]:
+    """Without a first column of a few values, such as of layers, where the two behind it hold far more, and the same ids."""
+    front = [table.different(name) for name in likely[: 0 if table.headed else 3]]
+    if len(front) < 3 or len(front[0]) > _MARKS:
+        return likely
+    few, many = sorted(map(len, front[1:]))
+    apart = many > 3 * few or few < 3 * len(front[0]) or 4 * len(front[1] & front[2]) < few
+    return likely if apart else likely[1:]
 
 
 def _is_keyed(

@@ -66,7 +66,8 @@ _PLAIN: dict[Kind, str] = {
     "head": rf"^({_SURE}|group|category|part|weight|feature)$",  # of a first line, beside names of ids
     "weight": r"^(weights?|edgeweight|strength|0)$",  # of a tie: 0 is none
     "mask": r"^(train|val|valid|validation|test)(ing)?mask$",
-    "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type",
+    "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type|layer|network|"
+    r"^net$|wave$",
     "ended": r"deleted|removed|ended|closed|blocked|revoked|cancel|until$|unfollow|unfriend|terminat|expire|"
     r"^(valid|active)to$|^end(date|time|at|on)?$",
     "sign": r"rating|score|sign|trust|opinion|sentiment|valence|weight",  # of a tie: below 0 it may be none

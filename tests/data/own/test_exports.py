@@ -438,6 +438,21 @@ def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
     assert ties_of(read(tmp_path, **{asked.value.option: chosen})) == {frozenset(pair) for pair in wanted if len({*pair}) == 2}
 
 
+@pytest.mark.parametrize("people", [True, False])
+def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: Path) -> None:
+    ties = lines(((1 + k % 3, a + 1, b + 1, 1) for k, (a, b) in enumerate(PAIRS)), separator=" ")
+    files = {"club.edges": ties} | (
+        {"nodes.txt": lines(((k + 1, k % 2) for k in range(N)), "nodeID dept", " ")} if people else {}
+    )
+    if not people:
+        with pytest.raises(ReadingQuestion, match="say --ends 'column 2' 'column 3'"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files)
+    assert ties_of(reading) == {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
+
+
 def test_ties_between_two_kinds_alone_are_pointed_out(tmp_path: Path) -> None:
     people = lines([*((f"W{k}", "woman") for k in range(5)), *((f"E{k}", "event") for k in range(7))], "id,kind")
     files = {"people.csv": people, "ties.csv": lines(SHOWN, "source,target")}
