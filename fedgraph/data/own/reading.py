@@ -26,7 +26,7 @@ from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
-from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
+from fedgraph.data.own.words import called_so, date_in, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     ROWS_OF_ONE,
@@ -968,7 +968,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     commas = next((cell for cell in there if re.fullmatch(r"\d{1,3},\d{3}", cell)), None)
     if commas and all(re.fullmatch(r"[\d,.]+", cell) for cell in there):
         return f"{commas} may be {commas.replace(',', '')} or {commas.replace(',', '.')}: write numbers without a comma"
-    slashed = next((cell for cell in there if re.fullmatch(r"\d\d?/\d\d?/\d{4}", cell)), None)
+    slashed = next((cell for cell in there if date_in(cell)[1]), None)
     if slashed:
         return f"{slashed} may be day/month or month/day: write dates as 2024-12-31"
     if len(different) > _MOST_TEXTS or (many and 2 * len(different) > len(there)):
