@@ -714,6 +714,7 @@ def _columns_of(
             continue
         kept: dict[str, list[str]] = {}
         drawn = drawn_columns(table) if table.headed else []
+        null = any("NULL" in (cells := _cells(holder, column)) and own_columns.kind_of(cells) != "text" for column in others)
         for column in others:
             if column in rules.drop:
                 left_out.append((column, "as said (drop)"))
@@ -722,6 +723,9 @@ def _columns_of(
                 left_out.append((column, f"{_BESIDE} tables of labels"))
                 continue
             cells = _cells(holder, column)
+            if null and "NULL" in cells and own_columns.kind_of(cells) == "text":
+                roles.remarks.append(f"'NULL' in {column} is an empty cell, as among numbers there")
+                cells = ["" if cell == "NULL" else cell for cell in cells]
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "a program draws people so" if column in drawn and column not in rules.bounds else told
             told = told if rules.from_edges else table.of_ties.get(column, told)

@@ -79,6 +79,7 @@ _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other
 _FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
 _BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_PART = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=[,;|\n]|$)|[^,;|\n]+')  # of a list, in which a name with a comma is quoted
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -999,8 +1000,13 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    parts = (part.strip(" '\"") for part in re.split(r"[,;|\n]", cell.strip("[]{}()")))
-    return [one for one in parts if one.casefold() not in NOTHING]
+    parts = _PART.findall(cell.strip("[]{}()"))
+    told = (
+        one[1:-1].replace('""', '"') if one[0] == '"' == one[-1] != one else one.strip(" '\"")
+        for one in map(str.strip, parts)
+        if one
+    )
+    return [one for one in told if one.casefold() not in NOTHING]
 
 
 def _decimals(name: str, cells: Sequence[str], ids: Collection[str]) -> bool:
@@ -1265,10 +1271,11 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
         return table
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
-    few = (2 * count <= max(2, len(columns))) & (count > 0)
+    few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
+    bare = [bool(ends) and not one for one in filled[at].any(axis=0)]
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k])
-    few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
+        few[k] = _is_sum(columns[0][k], bare[k])
+    few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
     apart = [k for k in apart if _letters(columns[first[k]][k]) not in known]
@@ -1290,7 +1297,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0])
+        total = _is_sum(row[0][0], bare[k])
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1303,9 +1310,10 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     return table.some(others) if notes else table
 
 
-def _is_sum(cell: str) -> bool:
-    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
-    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+def _is_sum(cell: str, bare: bool) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do; of a tie without ends (bare) ``Total Energies`` is no firm."""
+    rest = cell[found.end() :] if (found := TOTAL.match(cell)) else "a"
+    return not any(map(str.isalpha, rest[: 1 if bare else None]))
 
 
 def _sign(letter: str) -> str:
