@@ -85,6 +85,9 @@ _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
+_FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
+_BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
+_PART = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=[,;|\n]|$)|[^,;|\n]+')  # of a list, in which a name with a comma is quoted
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -280,16 +283,20 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
-    """A table of one column with a row for each of the people whom a format numbers names them: it is in their order."""
+    """A table of one column, or without ids, of a row for each of the people whom a format numbers is in their order."""
     ordered = [table for table in tables if table.ordered]
     if len(ordered) != 1:
         return list(tables)
     (people,), found = ordered, []
+    whose = people.ids(str(people.id))
     for table in tables:
-        if table is not people and len(table.names) == 1 and table.matrix is None and len(table.frame) == len(people.frame):
+        count, names = len(table.frame), table.names
+        ends = [name for name in names if 2 * len(own := table.different(name)) > count and own <= {*whose}]
+        facts = not (_keys(table) or (table.headed and any(map(is_id_name, names))) or len(ends) > 1 or table.role)
+        if table is not people and count == len(whose) and table.matrix is None and (facts or len(names) == 1):
             remarks.append(f"rows of {table.title} are the people of {people.title} in their order")
-            name = "label" if not table.headed and is_labels(table) else table.names[0]
-            frame = pd.DataFrame({"id": people.ids(str(people.id)), name: table.texts(table.names[0])}, dtype=object)
+            called = ["label"] if len(names) == 1 and not table.headed and is_labels(table) else names
+            frame = pd.concat([pd.DataFrame({"id": whose}, dtype=object), table.frame.set_axis(called, axis=1)], axis=1)
             table = replace(table, frame=frame, id="id", role="nodes", headed=True)
         found.append(table)
     return found
@@ -739,7 +746,7 @@ def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names, likely = table.names, _likely(table)
+    names, likely = table.names, _behind_a_layer(table, _likely(table))
     if len(likely) < 2:
         return None
     strong = sides_of(likely, SIDES) if table.headed else []
@@ -781,6 +788,16 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
+
+
+def _behind_a_layer(table: Table, likely: list[str]) -> list[str]:
+    """Without a first column of a few values, such as of layers, where the two behind it hold far more, and the same ids."""
+    front = [table.different(name) for name in likely[: 0 if table.headed else 3]]
+    if len(front) < 3 or len(front[0]) > _MARKS:
+        return likely
+    few, many = sorted(map(len, front[1:]))
+    apart = many > 3 * few or few < 3 * len(front[0]) or 4 * len(front[1] & front[2]) < few
+    return likely if apart else likely[1:]
 
 
 def _is_keyed(
@@ -1148,9 +1165,14 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    between = r"\s" if re.fullmatch(r"\[[\d\s]+\]", cell) else r"[,;|\n]"  # of numpy
-    parts = (part.strip(" '\"") for part in re.split(between, cell.strip("[]{}()")))
-    return [one for one in parts if one.casefold() not in NOTHING]
+    inside = cell.strip("[]{}()")
+    parts = inside.split() if re.fullmatch(r"\[[\d\s]+\]", cell) else _PART.findall(inside)  # of numpy; of others
+    told = (
+        one[1:-1].replace('""', '"') if one[0] == '"' == one[-1] != one else one.strip(" '\"")
+        for one in map(str.strip, parts)
+        if one
+    )
+    return [one for one in told if one.casefold() not in NOTHING]
 
 
 def _decimals(name: str, cells: Sequence[str], ids: Collection[str]) -> bool:
@@ -1307,13 +1329,13 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     else:
         rows = columns = list(map(str, range(n)))
         body = table.frame
-    cells = body.to_numpy(dtype=object).astype(str)
-    cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
+    cells = _filled(body)
+    absent = np.isin(np.char.lower(body.to_numpy(dtype=object).astype(str)), [*NOTHING - {""}]) & ~np.eye(n, dtype=bool)
     if table.headed:
         cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
-        marks = np.unique(cells[cells != "0"])
-        if len(marks) == 1 and np.isnan(csv_number(marks[0])) and marks[0].casefold() not in _NO_TIE:
-            cells = np.where(cells == marks[0], "1", cells)
+    marks = {one.casefold() for one in np.unique(cells).tolist()} - {"0", *_NO_TIE}
+    if len(marks) == 1 and np.isnan(csv_number(*marks)):
+        cells = np.where(np.char.lower(cells) == min(marks), "1", "0")
     try:
         weights = cells.astype(np.float64)
     except ValueError as error:
@@ -1325,10 +1347,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     people: list[Table] = []
     if not table.headed:
         people = [one for one in every if one is not whole and len(one.frame) == n and any(_keys(one)) and not _names_ends(one)]
-        plain = (n >= _FEW_TIES or len(every) == 1) and set(np.unique(weights)) == {0.0, 1.0}
-        both = weights.any() and (weights == weights.T).all()
-        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or both)):
+        if not _is_adjacency(weights, len(every) == 1):
             return [table]
+        np.fill_diagonal(weights, 0)
         rows = columns = [str(place) for place in range(1, n + 1)]
         if people:
             rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
@@ -1342,6 +1363,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     )
     whose = f"people in the order of {people[0].title}" if people else "people, numbered from 1"
     ordered += [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
+    ordered += [f"{table.title}: {counted(int(absent.sum()), 'cell')} such as NA, no tie there"] if absent.any() else []
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
@@ -1350,19 +1372,49 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     return [tied] if people else [named, tied]
 
 
+def _filled(frame: pd.DataFrame) -> np.ndarray:
+    """Cells as texts, with 0 where nothing stands."""
+    cells = frame.to_numpy(dtype=object).astype(str)
+    return np.where(np.isin(np.char.lower(cells), list(NOTHING)), "0", cells)
+
+
+def _answerless(weights: np.ndarray) -> tuple[dict[float, int], float]:
+    """(codes of no answer in a matrix, such as 9, 99 or -9, with how many cells there are; the largest other number)."""
+    apart = weights[~np.eye(len(weights), dtype=bool)]
+    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
+    codes = {one: count for one, count in counts.items() if _ANSWERLESS.fullmatch(f"{one:g}")}
+    if all(one in (0, 1, *codes, *_FIXED) for one in counts):
+        codes |= {one: counts[one] for one in _FIXED if one in counts}
+    return codes, max((abs(one) for one in counts if one not in codes), default=0)
+
+
+def _is_adjacency(weights: np.ndarray, alone: bool) -> bool:
+    """Whether a square of numbers without names says who is tied to whom: its diagonal is all the same, but for codes.
+
+    Beside, it is the same at both sides, or of 0 and 1, or holds so many other numbers that this is no chance.
+    """
+    n, (codes, _) = len(weights), _answerless(weights)
+    apart, known = weights[~np.eye(n, dtype=bool)], {0.0, *codes}
+    own = {*np.diag(weights).tolist()}
+    if n < 3 or len(own - {*codes}) > 1 or {*apart.tolist()} <= known:
+        return False
+    plain = {*apart.tolist()} - {*codes} == {0.0, 1.0} and (alone or n >= _FEW_TIES)
+    if own <= known and (plain or (weights == weights.T).all()):
+        return True
+    return n >= _FEW_TIES and np.isin(apart, [*own]).mean() ** n < _BY_CHANCE
+
+
 def _require_answers(table: Table, weights: np.ndarray) -> None:
     """``DataError`` where cells of a matrix are 9, 99 or -9, far above all else: no answer, in surveys, and hardly a tie."""
-    n, apart = len(weights), weights[~np.eye(len(weights), dtype=bool)]
-    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
-    codes = sorted(one for one in counts if _ANSWERLESS.fullmatch(f"{one:g}"))
-    most = max((abs(one) for one in counts if one not in codes), default=0)
-    cells, silent = sum(counts[one] for one in codes), ((weights == max(codes, default=0)).sum(axis=1) >= n - 1).any()
-    far = most <= 1 or (cells >= 3 and all(3 * most <= abs(one) for one in codes)) or silent
-    if n > 3 and codes and most and far and 2 * most <= min(map(abs, codes)):
+    n, (counts, most) = len(weights), _answerless(weights)
+    codes, cells, least = sorted(counts), sum(counts.values()), min(map(abs, counts), default=0)
+    silent = most < least and ((weights == max(codes)).sum(axis=1) >= n - 1).any()
+    far = most <= 1 or (cells >= 3 and 3 * most <= least)
+    if n > 3 and most and (silent or (far and 2 * most <= least)):
         listed = ", ".join(f"{one:g}" for one in codes)
         said = f"{listed} in {counted(cells, 'cell')} of this matrix, and no other number is above {most:g}"
         asked = f"does it stand for no answer, or a tie of strength {codes[-1]:g}?"
-        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells there, or another number if it is a weight")
+        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells (NA) there, or another number if it is a weight")
 
 
 def _without_sums(table: Table) -> Table:
@@ -1427,10 +1479,11 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
         return table
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
-    few = (2 * count <= max(2, len(columns))) & (count > 0)
+    few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
+    bare = [bool(ends) and not one for one in filled[at].any(axis=0)]
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k])
-    few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
+        few[k] = _is_sum(columns[0][k], bare[k])
+    few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
     apart = [k for k in apart if _letters(columns[first[k]][k]) not in known]
@@ -1452,7 +1505,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0])
+        total = _is_sum(row[0][0], bare[k])
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1465,9 +1518,10 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     return table.some(others) if notes else table
 
 
-def _is_sum(cell: str) -> bool:
-    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
-    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+def _is_sum(cell: str, bare: bool) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do; of a tie without ends (bare) ``Total Energies`` is no firm."""
+    rest = cell[found.end() :] if (found := TOTAL.match(cell)) else "a"
+    return not any(map(str.isalpha, rest[: 1 if bare else None]))
 
 
 def _sign(letter: str) -> str:
@@ -1502,9 +1556,8 @@ def _placed(table: Table, known: Sequence[Set[str]]) -> list[str] | None:
     rows, names = table.ids(table.names[0]) if more else [id_text(name) for name in table.names], table.names[more:]
     if len({*rows} - {""}) < n or (more and set(map(id_text, names)) == set(rows)):
         return None
-    cells = table.frame.iloc[:, more:].to_numpy(dtype=object).astype(str)
     try:
-        weights = np.where(np.isin(cells, list(NOTHING)), "0", cells).astype(np.float64)
+        weights = _filled(table.frame.iloc[:, more:]).astype(np.float64)
     except ValueError:
         return None
     own = np.count_nonzero(np.diag(weights))  # who name themselves, as some do

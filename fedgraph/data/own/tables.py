@@ -531,6 +531,8 @@ _TEXTS = (
     (r"\Aversion https://git-lfs", "a pointer of Git LFS, and not the file; allowed: the file itself (git lfs pull)"),
     (r"\A\s*@\w+\s*\{", "BibTeX, which names no ties; allowed: pairs of authors as a table source,target"),
     (r"\A\s*<(!doctype html|!DOCTYPE html|html|HTML)\b", "a page of HTML; allowed: its table saved as CSV or .xlsx"),
+    (r"\A(#.*\n|\s)*(version: \d+\s+)?dn::? ?\S", "LDIF; allowed: the same as CSV (csvde), with a line for each entry"),
+    (r"^SQL> ", "a listing of SQL*Plus, whose columns nothing parts; allowed: the same as CSV (SET MARKUP CSV ON)"),
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip

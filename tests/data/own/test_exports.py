@@ -163,6 +163,8 @@ REFUSED = [
         "who is tied to the first of each line end in .adj",
     ),
     ("club.s6", b":Fa@x^\n", "sparse6"),
+    ("users.ldf", b"version: 1\n\ndn:: Q049\n DPWx\nchangetype: add\n", r"LDIF.*; allowed: .*csvde"),
+    ("emp.lst", b"SQL> select a, b from emp;\n\n A     B\n---- ----\n 1    2\n\n", r"SQL\*Plus.*; allowed: .*CSV"),
     ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
     ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
     ("hours.csv", b",a,b,c\na,,5%,\nb,5%,,9%\nc,,9%,\n", "a matrix of people whose cells are no numbers .*5%"),
@@ -467,6 +469,21 @@ def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(firs
     assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
 
 
+@pytest.mark.parametrize("people", [True, False])
+def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: Path) -> None:
+    ties = lines(((1 + k % 3, a + 1, b + 1, 1) for k, (a, b) in enumerate(PAIRS)), separator=" ")
+    files = {"club.edges": ties} | (
+        {"nodes.txt": lines(((k + 1, k % 2) for k in range(N)), "nodeID dept", " ")} if people else {}
+    )
+    if not people:
+        with pytest.raises(ReadingQuestion, match="say --ends 'column 2' 'column 3'"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files)
+    assert ties_of(reading) == {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
+
+
 def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
     assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
@@ -767,6 +784,33 @@ def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int
             given(tmp_path, files)
 
 
+@pytest.mark.parametrize("codes", [{}, {4: 9}, {4: 9, -7: 10}, {4: 9, ...: 9}], ids=["none", "a row", "a column", "a diagonal"])
+@pytest.mark.parametrize("facts", [2, 0])
+def test_rows_beside_a_matrix_without_names_are_its_people_and_its_codes_are_asked_about(
+    facts: int, codes: dict, tmp_path: Path
+) -> None:
+    cells = SQUARE * (1 + np.arange(N) % 4 * (... in codes))
+    for place, code in codes.items():
+        if place is ...:
+            np.fill_diagonal(cells, code)
+        else:
+            cells[(place, slice(None)) if place > 0 else (slice(None), -place)] = code
+    rows = ((k % 2 + 1, 10 + k % 3)[:facts] for k in range(N))
+    files = {"net.dat": lines(cells, separator=" ")} | ({"sex.dat": lines(rows, separator=" ")} if facts else {})
+    if codes:
+        with pytest.raises(DataError, match=r"9(, 10)? in \d+ cells of this matrix, .* no answer"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files, label="column 1" if facts else "")
+    truth = {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert ties_of(reading) == truth
+    words = np.array(["FALSE", "TRUE"], dtype=object)[SQUARE]
+    words[0] = np.where(SQUARE[0] > 0, "TRUE", "NA")
+    assert ties_of(given(tmp_path, files | {"net.dat": lines(words, separator=" ")}, label="")) == truth
+    assert graph_of(reading).names.columns == ("column 2",) * (facts - 1) or not facts
+    assert not facts or "rows of sex.dat are the people of net.dat in their order" in reading.says
+
+
 @pytest.mark.parametrize("square", [False, True])
 def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
     others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
@@ -774,6 +818,34 @@ def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_p
     put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
     with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
         read(tmp_path)
+
+
+def test_a_sum_that_names_what_it_adds_up_is_no_tie(tmp_path: Path) -> None:
+    rows = lines([("2024-01-01", "", f"m{a}", f"m{b}", "-1.000,50") for a, b in PAIRS], "day;what;von;nach;Betrag", ";")
+    people = lines(((f"m{k}", GROUPS[k % 2]) for k in range(N)), "id,team")
+    files = {"transfers.csv": rows.replace(",", ";").replace("000;5", "000,5") + "Total operaciones;350;;;-500.123,00\n"}
+    reading = given(tmp_path, files | {"people.csv": people})
+    assert ties_of(reading) == named("m{}")
+    assert "'Total operaciones' of transfers.csv left out: a note or a sum" in reading.says
+
+
+@pytest.mark.parametrize("gap", ["NULL", "0"])
+def test_null_is_nothing_in_a_table_among_whose_numbers_it_is(gap: str, tmp_path: Path) -> None:
+    rows = ((k, GROUPS[k % 2], k if k % 9 else gap, "NULL" if k % 3 else "abc"[k % 2]) for k in range(N))
+    reading = given(tmp_path, {"people.csv": lines(rows, "id,team,age,bio"), "ties.csv": TIES}, label="team")
+    assert ("bio is NULL" in graph_of(reading).names.columns) == (gap == "0")
+    assert ("'NULL' in bio is an empty cell, as among numbers there" in reading.says) == (gap == "NULL")
+
+
+def test_names_with_a_comma_in_a_list_stand_in_quotes(tmp_path: Path) -> None:
+    names = [f"Ann {k}" if k % 3 else f'Lee {k}, "Jr."' if k % 2 else f"Lee {k}, Jr." for k in range(N)]
+    listed = [[b for a, b in PAIRS if a == k] for k in range(N)]
+    told = [
+        ",".join('"{}"'.format(names[b].replace('"', '""')) if "," in names[b] else names[b] for b in own) for own in listed
+    ]
+    frame = pd.DataFrame({"Name": names, "Buddies": told, "Team": [GROUPS[k % 2] for k in range(N)]})
+    frame.to_csv(tmp_path / "grid.csv", index=False)
+    assert ties_of(read(tmp_path / "grid.csv", label="Team")) == {frozenset((names[a], names[b])) for a, b in PAIRS}
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
