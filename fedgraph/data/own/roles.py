@@ -1480,7 +1480,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
-    bare = [bool(ends) and not one for one in filled[at].any(axis=0)]
+    bare = (~filled[at].any(axis=0)).tolist() if ends else [False] * len(few)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
         few[k] = _is_sum(columns[0][k], bare[k])
     few &= ~filled[at].all(axis=0) if ends else True
