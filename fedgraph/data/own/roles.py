@@ -58,6 +58,7 @@ _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
 _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
+_ADDRESS = re.compile(r"[^\s@;,<>#|()\"]+@[^\s@;,<>#|()\"]+")
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
@@ -82,7 +83,11 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
+_FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
+_BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
+_PART = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=[,;|\n]|$)|[^,;|\n]+')  # of a list, in which a name with a comma is quoted
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -146,7 +151,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks, first = list[str](), list[str]()
-    tables = [one for table in found.tables for one in _people_and_ties(table)]
+    tables = [one for table in found.tables for one in _people_and_ties(_without_links(table, remarks))]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
@@ -183,13 +188,22 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
         ties = _without_open(ties, pair, first)
+    if ends is not None and not others and (anew := _counts_anew(ties, pair)):
+        raise DataError(anew)
     ties = _listed_ends(ties, pair, others, remarks)
-    if not others and len(ties.frame) >= _FEW_TIES and not _alike(ties, pair):
+    one_side, other_side = map(ties.different, pair)
+    both = len(one_side & other_side)
+    if (
+        not others
+        and len(ties.frame) >= _FEW_TIES
+        and (not both or (ends and both < _SHARED and 4 * both <= min(len(one_side), len(other_side))))
+    ):
         if ends is None:
             asked = f"{ties.where}: are {pair[0]!r} and {pair[1]!r} both people? Nobody stands in both. If so, say --ends "
             asked += f"{shlex.join(pair)}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [pair])
-        first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
+        who = "hardly anybody" if both else "nobody"
+        first.append(f"{who} stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
     for column in pair:
@@ -269,16 +283,20 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
-    """A table of one column with a row for each of the people whom a format numbers names them: it is in their order."""
+    """A table of one column, or without ids, of a row for each of the people whom a format numbers is in their order."""
     ordered = [table for table in tables if table.ordered]
     if len(ordered) != 1:
         return list(tables)
     (people,), found = ordered, []
+    whose = people.ids(str(people.id))
     for table in tables:
-        if table is not people and len(table.names) == 1 and table.matrix is None and len(table.frame) == len(people.frame):
+        count, names = len(table.frame), table.names
+        ends = [name for name in names if 2 * len(own := table.different(name)) > count and own <= {*whose}]
+        facts = not (_keys(table) or (table.headed and any(map(is_id_name, names))) or len(ends) > 1 or table.role)
+        if table is not people and count == len(whose) and table.matrix is None and (facts or len(names) == 1):
             remarks.append(f"rows of {table.title} are the people of {people.title} in their order")
-            name = "label" if not table.headed and is_labels(table) else table.names[0]
-            frame = pd.DataFrame({"id": people.ids(str(people.id)), name: table.texts(table.names[0])}, dtype=object)
+            called = ["label"] if len(names) == 1 and not table.headed and is_labels(table) else names
+            frame = pd.concat([pd.DataFrame({"id": whose}, dtype=object), table.frame.set_axis(called, axis=1)], axis=1)
             table = replace(table, frame=frame, id="id", role="nodes", headed=True)
         found.append(table)
     return found
@@ -401,6 +419,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
+    more = [one for one in tables if one is table or (one.where not in owned and _is_list(one, tables))]
+    if len(more) > 1:
+        raise several_ties(sorted(one.title for one in more))
     wide = len(table.names) > 3
     if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _alike(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
@@ -434,11 +455,21 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
 
 
 def _is_list(table: Table, tables: Sequence[Table]) -> bool:
-    """Whether a table is surely one of ties, by its names and what they hold, and has no ids of its own."""
+    """Whether a table is surely one of ties, by its names and what it holds, and has no ids of its own."""
     if table.role or table.matrix is not None:
         return False
-    ranked = _ranked(table, [key for other in tables if other is not table for key in _keys(other).values()])
-    return ranked is not None and ranked[0] == 4 and _keys(table).keys() <= {*ranked[1][0], table.implied}
+    keys = [key for other in tables if other is not table for key in _keys(other).values()]
+    ranked = _ranked(table, keys)
+    if ranked is None or not _keys(table).keys() <= {*ranked[1][0], table.implied}:
+        return False
+    if ranked[0] == 4 or says("people", table.stem):
+        return ranked[0] == 4
+    one, two = (table.different(name) for name in ranked[1][0])
+    each = len(one) if ranked[1][0][0] in _keys(table) else 0  # of the people, whom a second column says more of
+    sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
+    return any(
+        ranked[0] == 3 or (each < _NEARLY * len(key) and names_people(one, key) and names_people(two, key)) for key in sure
+    )
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -575,12 +606,17 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
     if not {*pair} <= {*equals}:
         return
-    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
-    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
-        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
-        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
+    rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
+    more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
+    several = [name for name in equals if name in (*pair, *more)]
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
-        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+        owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
+        more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
+    if len(several) > 2:
+        alone = [name for name in more if name not in several][:1]
+        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
+        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
     if more and _unnumbered(pair[0]):
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
@@ -642,6 +678,27 @@ def _made(name: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))
 
 
+def _counts_anew(table: Table, keys: Sequence[str] = ()) -> str:
+    """What to do where people are numbered from 1 in each class, say; of no keys, where numbered columns name them; else ""."""
+    groups = Counter(map(_unnumbered, table.names))
+    choices = [name for name in table.names if groups[_unnumbered(name)] > 1]
+    for key in keys or (name for name in table.names[:_WIDE] if len(choices) > 1 and name not in choices):
+        named = set[str]().union(*(table.different(name) for name in keys or choices if name != key)) - NOTHING
+        if not all(map(str.isdecimal, table.ids(key))) or not 0 < _NEARLY * len(named) <= len(named & table.different(key)):
+            continue
+        for column in (name for name in table.names[:_WIDE] if table.headed and name not in (*keys, *choices, key)):
+            parts: dict[str, list[int]] = {}
+            for part, number in zip(table.ids(column), table.ids(key), strict=True):
+                parts.setdefault(part, []).append(int(number))
+            if len(parts) > 1 and all(
+                len(own) >= _SHARED and sorted(own) == [*range(1, len(own) + 1)] for own in parts.values()
+            ):
+                asked = f"{table.where}: {key!r} counts anew in each {column!r}: are these others, or the same people again?"
+                asked += f" Allowed: ids that tell all apart, in ties, too, or {A_FOLDER_EACH}; "
+                return f"{asked}for the same leave out {column!r}"
+    return ""
+
+
 def _alike(table: Table, pair: tuple[str, str]) -> float:
     """The share of all who stand in two columns that stands in both; 0 where nobody does."""
     one, two = map(table.different, pair)
@@ -666,18 +723,20 @@ def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], 
 
 
 def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
-    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers that may be anything, nearly all."""
     own = {one for one in table.different(name) if one.casefold() not in NOTHING}
     share = len(own & key) / max(1, len(own))
-    if 2 * sum(map(str.isdigit, key)) >= len(key):
-        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and (says("things", name) or share >= _NEARLY):
+        return not says("things", name)
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and not (is_id_name(name) or names_people(own & key, key)):
+        return False
     cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
     return 0 < len(cells) <= 2 * sum(cells)
 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names, likely = table.names, _likely(table)
+    names, likely = table.names, _behind_a_layer(table, _likely(table))
     if len(likely) < 2:
         return None
     strong = sides_of(likely, SIDES) if table.headed else []
@@ -717,6 +776,16 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
+
+
+def _behind_a_layer(table: Table, likely: list[str]) -> list[str]:
+    """Without a first column of a few values, such as of layers, where the two behind it hold far more, and the same ids."""
+    front = [table.different(name) for name in likely[: 0 if table.headed else 3]]
+    if len(front) < 3 or len(front[0]) > _MARKS:
+        return likely
+    few, many = sorted(map(len, front[1:]))
+    apart = many > 3 * few or few < 3 * len(front[0]) or 4 * len(front[1] & front[2]) < few
+    return likely if apart else likely[1:]
 
 
 def _is_keyed(
@@ -773,6 +842,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         or next(filter(None, map(_names_amiss, tables)), "")
     ):
         raise DataError(said)
+    if len(tables) == 1 and (anew := _counts_anew(tables[0])):
+        raise DataError(anew)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
         alike = [name for name in tables[0].names if _unnumbered(name) == _unnumbered(one) != one]
@@ -899,14 +970,17 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again.
+
+    Whom columns so called name, such as partners, stand there once.
+    """
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
-            every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
-            own = [int(one) for one in every & ids]
-            if name != key and 0 < len(own) == len(every) < filled:
+            every, cells = table.different(name), [*filter(None, table.ids(name))]
+            own, each = [int(one) for one in every & ids], says("others", name) or says("superior", name)
+            if name != key and 0 < len(own) == len(every) and (len(every) < len(cells) or each):
                 found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found
@@ -939,7 +1013,11 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
-    return [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    pairs = [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    sides = [pair for pair in pairs if pair in sides_of(likely, WEAK_SIDES)]  # two whom one of the rows names, say
+    ids = [(key, own, pair) for pair in sides for key, own in _keys(table).items() if key in held and key not in pair]
+    meant = [(key, pair) for key, own, pair in ids if all(len(held[one] & own) >= _NEARLY * len(held[one]) for one in pair)]
+    return [*((key, one) for key, pair in meant for one in pair), *pairs]
 
 
 def _names_who(name: str) -> bool:
@@ -1067,8 +1145,14 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    parts = (part.strip(" '\"") for part in re.split(r"[,;|\n]", cell.strip("[]{}()")))
-    return [one for one in parts if one.casefold() not in NOTHING]
+    inside = cell.strip("[]{}()")
+    parts = inside.split() if re.fullmatch(r"\[[\d\s]+\]", cell) else _PART.findall(inside)  # of numpy; of others
+    told = (
+        one[1:-1].replace('""', '"') if one[0] == '"' == one[-1] != one else one.strip(" '\"")
+        for one in map(str.strip, parts)
+        if one
+    )
+    return [one for one in told if one.casefold() not in NOTHING]
 
 
 def _decimals(name: str, cells: Sequence[str], ids: Collection[str]) -> bool:
@@ -1225,13 +1309,13 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     else:
         rows = columns = list(map(str, range(n)))
         body = table.frame
-    cells = body.to_numpy(dtype=object).astype(str)
-    cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
+    cells = _filled(body)
+    absent = np.isin(np.char.lower(body.to_numpy(dtype=object).astype(str)), [*NOTHING - {""}]) & ~np.eye(n, dtype=bool)
     if table.headed:
         cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
-        marks = np.unique(cells[cells != "0"])
-        if len(marks) == 1 and np.isnan(csv_number(marks[0])) and marks[0].casefold() not in _NO_TIE:
-            cells = np.where(cells == marks[0], "1", cells)
+    marks = {one.casefold() for one in np.unique(cells).tolist()} - {"0", *_NO_TIE}
+    if len(marks) == 1 and np.isnan(csv_number(*marks)):
+        cells = np.where(np.char.lower(cells) == min(marks), "1", "0")
     try:
         weights = cells.astype(np.float64)
     except ValueError as error:
@@ -1243,10 +1327,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     people: list[Table] = []
     if not table.headed:
         people = [one for one in every if one is not whole and len(one.frame) == n and any(_keys(one)) and not _names_ends(one)]
-        plain = (n >= _FEW_TIES or len(every) == 1) and set(np.unique(weights)) == {0.0, 1.0}
-        both = weights.any() and (weights == weights.T).all()
-        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or both)):
+        if not _is_adjacency(weights, len(every) == 1):
             return [table]
+        np.fill_diagonal(weights, 0)
         rows = columns = [str(place) for place in range(1, n + 1)]
         if people:
             rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
@@ -1260,6 +1343,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     )
     whose = f"people in the order of {people[0].title}" if people else "people, numbered from 1"
     ordered += [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
+    ordered += [f"{table.title}: {counted(int(absent.sum()), 'cell')} such as NA, no tie there"] if absent.any() else []
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
@@ -1268,19 +1352,49 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     return [tied] if people else [named, tied]
 
 
+def _filled(frame: pd.DataFrame) -> np.ndarray:
+    """Cells as texts, with 0 where nothing stands."""
+    cells = frame.to_numpy(dtype=object).astype(str)
+    return np.where(np.isin(np.char.lower(cells), list(NOTHING)), "0", cells)
+
+
+def _answerless(weights: np.ndarray) -> tuple[dict[float, int], float]:
+    """(codes of no answer in a matrix, such as 9, 99 or -9, with how many cells there are; the largest other number)."""
+    apart = weights[~np.eye(len(weights), dtype=bool)]
+    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
+    codes = {one: count for one, count in counts.items() if _ANSWERLESS.fullmatch(f"{one:g}")}
+    if all(one in (0, 1, *codes, *_FIXED) for one in counts):
+        codes |= {one: counts[one] for one in _FIXED if one in counts}
+    return codes, max((abs(one) for one in counts if one not in codes), default=0)
+
+
+def _is_adjacency(weights: np.ndarray, alone: bool) -> bool:
+    """Whether a square of numbers without names says who is tied to whom: its diagonal is all the same, but for codes.
+
+    Beside, it is the same at both sides, or of 0 and 1, or holds so many other numbers that this is no chance.
+    """
+    n, (codes, _) = len(weights), _answerless(weights)
+    apart, known = weights[~np.eye(n, dtype=bool)], {0.0, *codes}
+    own = {*np.diag(weights).tolist()}
+    if n < 3 or len(own - {*codes}) > 1 or {*apart.tolist()} <= known:
+        return False
+    plain = {*apart.tolist()} - {*codes} == {0.0, 1.0} and (alone or n >= _FEW_TIES)
+    if own <= known and (plain or (weights == weights.T).all()):
+        return True
+    return n >= _FEW_TIES and np.isin(apart, [*own]).mean() ** n < _BY_CHANCE
+
+
 def _require_answers(table: Table, weights: np.ndarray) -> None:
     """``DataError`` where cells of a matrix are 9, 99 or -9, far above all else: no answer, in surveys, and hardly a tie."""
-    n, apart = len(weights), weights[~np.eye(len(weights), dtype=bool)]
-    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
-    codes = sorted(one for one in counts if _ANSWERLESS.fullmatch(f"{one:g}"))
-    most = max((abs(one) for one in counts if one not in codes), default=0)
-    cells, silent = sum(counts[one] for one in codes), ((weights == max(codes, default=0)).sum(axis=1) >= n - 1).any()
-    far = most <= 1 or (cells >= 3 and all(3 * most <= abs(one) for one in codes)) or silent
-    if n > 3 and codes and most and far and 2 * most <= min(map(abs, codes)):
+    n, (counts, most) = len(weights), _answerless(weights)
+    codes, cells, least = sorted(counts), sum(counts.values()), min(map(abs, counts), default=0)
+    silent = most < least and ((weights == max(codes)).sum(axis=1) >= n - 1).any()
+    far = most <= 1 or (cells >= 3 and 3 * most <= least)
+    if n > 3 and most and (silent or (far and 2 * most <= least)):
         listed = ", ".join(f"{one:g}" for one in codes)
         said = f"{listed} in {counted(cells, 'cell')} of this matrix, and no other number is above {most:g}"
         asked = f"does it stand for no answer, or a tie of strength {codes[-1]:g}?"
-        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells there, or another number if it is a weight")
+        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells (NA) there, or another number if it is a weight")
 
 
 def _without_sums(table: Table) -> Table:
@@ -1345,10 +1459,11 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
         return table
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
-    few = (2 * count <= max(2, len(columns))) & (count > 0)
+    few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
+    bare = (~filled[at].any(axis=0)).tolist() if ends else [False] * len(few)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k])
-    few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
+        few[k] = _is_sum(columns[0][k], bare[k])
+    few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
     apart = [k for k in apart if _letters(columns[first[k]][k]) not in known]
@@ -1370,7 +1485,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0])
+        total = _is_sum(row[0][0], bare[k])
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1383,9 +1498,10 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     return table.some(others) if notes else table
 
 
-def _is_sum(cell: str) -> bool:
-    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
-    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+def _is_sum(cell: str, bare: bool) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do; of a tie without ends (bare) ``Total Energies`` is no firm."""
+    rest = cell[found.end() :] if (found := TOTAL.match(cell)) else "a"
+    return not any(map(str.isalpha, rest[: 1 if bare else None]))
 
 
 def _sign(letter: str) -> str:
@@ -1420,9 +1536,8 @@ def _placed(table: Table, known: Sequence[Set[str]]) -> list[str] | None:
     rows, names = table.ids(table.names[0]) if more else [id_text(name) for name in table.names], table.names[more:]
     if len({*rows} - {""}) < n or (more and set(map(id_text, names)) == set(rows)):
         return None
-    cells = table.frame.iloc[:, more:].to_numpy(dtype=object).astype(str)
     try:
-        weights = np.where(np.isin(cells, list(NOTHING)), "0", cells).astype(np.float64)
+        weights = _filled(table.frame.iloc[:, more:]).astype(np.float64)
     except ValueError:
         return None
     own = np.count_nonzero(np.diag(weights))  # who name themselves, as some do
@@ -1730,14 +1845,14 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 def _without_header(
     ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
+    """Without a first row of words of which neither is an id, where most other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
     unknown = sum(end not in position for side in (one, two) for end in side[1:])
-    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
+    if one[0] in position or two[0] in position or unknown > _MOSTLY * 2 * len(one):
         return ties, pair
     if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
         return ties, pair  # people who are written otherwise
@@ -1753,6 +1868,17 @@ def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, 
     called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
     return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
+
+
+def _without_links(table: Table, remarks: list[str]) -> Table:
+    """Without the links that stand behind names, as in ``Ann (https://…), Bob (https://…)``."""
+    frame = table.frame
+    for name in table.names if table.matrix is None else ():
+        there = (cell for cell in frame[name] if cell.casefold() not in NOTHING)  # of the first one alone it is told mostly
+        if _LINK.search(next(there, "")) and all(map(_LINK.search, there)):
+            remarks.append(f"links behind what stands in {name!r} of {table.title} are left out")
+            frame = frame.assign(**{name: [_LINK.sub("", cell) for cell in table.texts(name)]})
+    return table if frame is table.frame else replace(table, frame=frame)
 
 
 def _people_and_ties(table: Table) -> list[Table]:
@@ -1799,15 +1925,23 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
-        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
-        kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
+        parts = [one for own in lists if len(own) > 1 for one in own]
+        mostly = 2 * sum(one in known for one in parts) > len(parts)
+        sure = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure |= any(re.search("[;|]", cell) for cell in marked)
+        kept = [cell in whole or not (mostly or (sure and known & {*own})) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             ties = ties.some(rows)
             ties = replace(ties, frame=ties.frame.assign(**{column: [one for own in lists for one in own]}))
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
+    for column, beside in (pair, pair[::-1]):
+        own, plain = ties.different(column), sum(map(bool, map(_ADDRESS.fullmatch, ties.different(beside))))
+        odd = sorted(one for one in own if _ADDRESS.search(one) and not _ADDRESS.fullmatch(one))
+        if 2 * len(odd) > len(own) and 2 * plain > len(ties.different(beside)):
+            said = f"{ties.where}: cells of {column!r} hold addresses and more, such as {odd[0][:60]!r}"
+            raise DataError(f"{said}; allowed: addresses alone, several as ann@x; bob@x")
     return ties
 
 

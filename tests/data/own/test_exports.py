@@ -163,6 +163,8 @@ REFUSED = [
         "who is tied to the first of each line end in .adj",
     ),
     ("club.s6", b":Fa@x^\n", "sparse6"),
+    ("users.ldf", b"version: 1\n\ndn:: Q049\n DPWx\nchangetype: add\n", r"LDIF.*; allowed: .*csvde"),
+    ("emp.lst", b"SQL> select a, b from emp;\n\n A     B\n---- ----\n 1    2\n\n", r"SQL\*Plus.*; allowed: .*CSV"),
     ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
     ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
     ("hours.csv", b",a,b,c\na,,5%,\nb,5%,,9%\nc,,9%,\n", "a matrix of people whose cells are no numbers .*5%"),
@@ -375,6 +377,16 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("n", "people", "more"), [(4, "ABCD", {}), (5, "ABC", {}), (5, "ABCDE", {"p.csv": "id,t\nA,\nB,x\nC,\nD,\nE,y\n"})]
+)
+def test_a_line_of_one_label_is_somebody_without_ties(n: int, people: str, more: dict[str, str], tmp_path: Path) -> None:
+    told = f"dl n={n} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"
+    reading = given(tmp_path, {"l.dl": told, **more})
+    assert (set(graph_of(reading).ids), ties_of(reading)) == (set(people), pairs_of("A-B A-C B-C"))
+    assert ("l.dl names 4 of 5 people: who has no tie is known where a table of people is beside it" in reading.says) == (n > 4)
+
+
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
 def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
     head: str, end: str, key: str, tmp_path: Path
@@ -457,6 +469,21 @@ def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(firs
     assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
 
 
+@pytest.mark.parametrize("people", [True, False])
+def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: Path) -> None:
+    ties = lines(((1 + k % 3, a + 1, b + 1, 1) for k, (a, b) in enumerate(PAIRS)), separator=" ")
+    files = {"club.edges": ties} | (
+        {"nodes.txt": lines(((k + 1, k % 2) for k in range(N)), "nodeID dept", " ")} if people else {}
+    )
+    if not people:
+        with pytest.raises(ReadingQuestion, match="say --ends 'column 2' 'column 3'"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files)
+    assert ties_of(reading) == {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
+
+
 def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
     assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
@@ -517,7 +544,8 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         "b.json": "\n".join(map(json.dumps, told)), "d.txt": "".join(f"({a}, {b})\n" for a, b in PAIRS),
         "c.json": json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}),
     })  # fmt: skip
-    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+    pd.DataFrame({"id": range(N), "friends": [np.array(own) for own in friends]}).to_csv(tmp_path / "e.csv", index=False)
+    for name in ("a.parquet", "b.json", "c.json", "d.txt", "e.csv"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
@@ -756,6 +784,33 @@ def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int
             given(tmp_path, files)
 
 
+@pytest.mark.parametrize("codes", [{}, {4: 9}, {4: 9, -7: 10}, {4: 9, ...: 9}], ids=["none", "a row", "a column", "a diagonal"])
+@pytest.mark.parametrize("facts", [2, 0])
+def test_rows_beside_a_matrix_without_names_are_its_people_and_its_codes_are_asked_about(
+    facts: int, codes: dict, tmp_path: Path
+) -> None:
+    cells = SQUARE * (1 + np.arange(N) % 4 * (... in codes))
+    for place, code in codes.items():
+        if place is ...:
+            np.fill_diagonal(cells, code)
+        else:
+            cells[(place, slice(None)) if place > 0 else (slice(None), -place)] = code
+    rows = ((k % 2 + 1, 10 + k % 3)[:facts] for k in range(N))
+    files = {"net.dat": lines(cells, separator=" ")} | ({"sex.dat": lines(rows, separator=" ")} if facts else {})
+    if codes:
+        with pytest.raises(DataError, match=r"9(, 10)? in \d+ cells of this matrix, .* no answer"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files, label="column 1" if facts else "")
+    truth = {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert ties_of(reading) == truth
+    words = np.array(["FALSE", "TRUE"], dtype=object)[SQUARE]
+    words[0] = np.where(SQUARE[0] > 0, "TRUE", "NA")
+    assert ties_of(given(tmp_path, files | {"net.dat": lines(words, separator=" ")}, label="")) == truth
+    assert graph_of(reading).names.columns == ("column 2",) * (facts - 1) or not facts
+    assert not facts or "rows of sex.dat are the people of net.dat in their order" in reading.says
+
+
 @pytest.mark.parametrize("square", [False, True])
 def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
     others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
@@ -763,6 +818,34 @@ def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_p
     put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
     with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
         read(tmp_path)
+
+
+def test_a_sum_that_names_what_it_adds_up_is_no_tie(tmp_path: Path) -> None:
+    rows = lines([("2024-01-01", "", f"m{a}", f"m{b}", "-1.000,50") for a, b in PAIRS], "day;what;von;nach;Betrag", ";")
+    people = lines(((f"m{k}", GROUPS[k % 2]) for k in range(N)), "id,team")
+    files = {"transfers.csv": rows.replace(",", ";").replace("000;5", "000,5") + "Total operaciones;350;;;-500.123,00\n"}
+    reading = given(tmp_path, files | {"people.csv": people})
+    assert ties_of(reading) == named("m{}")
+    assert "'Total operaciones' of transfers.csv left out: a note or a sum" in reading.says
+
+
+@pytest.mark.parametrize("gap", ["NULL", "0"])
+def test_null_is_nothing_in_a_table_among_whose_numbers_it_is(gap: str, tmp_path: Path) -> None:
+    rows = ((k, GROUPS[k % 2], k if k % 9 else gap, "NULL" if k % 3 else "abc"[k % 2]) for k in range(N))
+    reading = given(tmp_path, {"people.csv": lines(rows, "id,team,age,bio"), "ties.csv": TIES}, label="team")
+    assert ("bio is NULL" in graph_of(reading).names.columns) == (gap == "0")
+    assert ("'NULL' in bio is an empty cell, as among numbers there" in reading.says) == (gap == "NULL")
+
+
+def test_names_with_a_comma_in_a_list_stand_in_quotes(tmp_path: Path) -> None:
+    names = [f"Ann {k}" if k % 3 else f'Lee {k}, "Jr."' if k % 2 else f"Lee {k}, Jr." for k in range(N)]
+    listed = [[b for a, b in PAIRS if a == k] for k in range(N)]
+    told = [
+        ",".join('"{}"'.format(names[b].replace('"', '""')) if "," in names[b] else names[b] for b in own) for own in listed
+    ]
+    frame = pd.DataFrame({"Name": names, "Buddies": told, "Team": [GROUPS[k % 2] for k in range(N)]})
+    frame.to_csv(tmp_path / "grid.csv", index=False)
+    assert ties_of(read(tmp_path / "grid.csv", label="Team")) == {frozenset((names[a], names[b])) for a, b in PAIRS}
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
@@ -787,3 +870,13 @@ def test_empty_columns_part_two_tables_or_are_none(aside: bool, ending: str, tmp
     assert len(graph_of(reading).ids) == N
     assert graph_of(reading).names.columns == ("age",)
     assert ("a table of its own, with an empty column before the next" in reading.says) == aside
+
+
+def test_links_behind_names_are_no_part_of_them(tmp_path: Path) -> None:
+    names = [f"Kim N{k}" for k in range(30)]
+    whom = [[names[(k + step) % 30] for step in (1, 4, 9)[: k % 4]] for k in range(30)]
+    cells = [", ".join(f"{one} (https://www.notion.so/{one[4:]}-4f?pvs=21)" for one in some) for some in whom]
+    rows = [(names[k], "ab"[k % 2], f'"{cell}"') for k, cell in enumerate(cells)]
+    reading = given(tmp_path, {"Choir 1f2e.csv": lines(rows, "Name,Voice,Carpool with")}, label="Voice")
+    assert ties_of(reading) == {frozenset((names[k], one)) for k, some in enumerate(whom) for one in some}
+    assert "links behind what stands in 'Carpool with' of Choir 1f2e.csv are left out" in str(reading)
