@@ -770,8 +770,10 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
         alike = {pair: _alike(table, pair) for pair in (first, *inner)}
         nearest = max(inner or [first], key=alike.__getitem__)
-        told = list(map(csv_number, table.ids(first[0])))  # a clock may go through numbers of people
-        timed = alike[nearest] > alike[first] and all(one <= two for one, two in pairwise(told))
+        told = {name: list(map(csv_number, table.ids(name))) for name in (*first, *nearest)}
+        rising = [all(a < b for a, b in zip(*map(told.get, pair), strict=True)) for pair in (first, nearest)]
+        timed = alike[nearest] > alike[first] and all(one <= two for one, two in pairwise(told[first[0]]))
+        timed &= rising != [True, False]  # a clock may go through numbers of people; a list of pairs may be sorted, too
         shared = [nearest] if alike[nearest] > 0 and (timed or not alike[first]) else []
         return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)

@@ -467,6 +467,8 @@ def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(firs
         read(tmp_path)
     assert asked.value.choices[0] == ("column 2", "column 3")
     assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
+    put(tmp_path, {"tij.dat": lines(((a, b, b * 7 % N) for a, b in PAIRS if b > N / 4), separator=" ")})  # of weights
+    assert ties_of(read(tmp_path)) == {frozenset((str(a), str(b))) for a, b in PAIRS if b > N / 4}
 
 
 @pytest.mark.parametrize("people", [True, False])
