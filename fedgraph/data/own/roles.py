@@ -1462,9 +1462,9 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
-    bare = (~filled[at].any(axis=0)).tolist() if ends else [False] * len(few)
+    bare = np.asarray(filled[at].sum(axis=0) == 0) & bool(ends)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k], bare[k])
+        few[k] = _is_sum(columns[0][k], bool(bare[k]))
     few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
