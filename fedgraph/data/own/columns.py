@@ -35,7 +35,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data.base.files import DataFileFaults
-from fedgraph.data.own.words import says
+from fedgraph.data.own.words import date_in, says
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns, counted
@@ -329,25 +329,24 @@ def day_text(day: float) -> str:
 
 
 def day_in(cell: str) -> float:
-    """Days since 1970 of 2024-12-31 or 31.12.2024; NaN of anything else."""
+    """Days since 1970 of 2024-12-31, 31.12.2024 or 31-Dec-2024, whatever hour follows; NaN of anything else."""
     try:
         if cell[4:5] == "-":
             return float(datetime.date.fromisoformat(cell[:10]).toordinal() - _EPOCH)
-        if match := re.fullmatch(r"(\d\d?)\.(\d\d?)\.(\d{4})", cell):
-            return float(datetime.date(int(match[3]), int(match[2]), int(match[1])).toordinal() - _EPOCH)
+        parts, either = date_in(cell)
+        return math.nan if either or not parts else float(datetime.date(*parts).toordinal() - _EPOCH)
     except ValueError:
         return math.nan
-    return math.nan
 
 
 def _slashed_days(cells: Sequence[str]) -> np.ndarray:
     """Days since 1970 of 31/12/2024 or 12/31/2024, where some cell tells days from months."""
-    found = [re.fullmatch(r"(\d\d?)/(\d\d?)/(\d{4})", cell) for cell in cells]
-    first, second = (max((int(m[side]) for m in found if m), default=0) for side in (1, 2))
+    found = [parts if either else [] for parts, either in map(date_in, cells)]
+    second, first = (max((parts[side] for parts in found if parts), default=0) for side in (1, 2))
     if (first > 12) == (second > 12):
         return np.full(len(cells), math.nan)
-    day, month = (1, 2) if first > 12 else (2, 1)
-    return np.array([day_in(f"{m[day]}.{m[month]}.{m[3]}") if m else math.nan for m in found])
+    month, day = (1, 2) if first > 12 else (2, 1)
+    return np.array([day_in(f"{one[0]}-{one[month]:02}-{one[day]:02}") if one else math.nan for one in found])
 
 
 def bare_number(cell: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, goes_with_ties, is_labels
 from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
-from fedgraph.data.own.words import called_so, id_text, names_people, plain_name, says, says_who
+from fedgraph.data.own.words import called_so, date_in, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     ROWS_OF_ONE,
@@ -234,11 +234,13 @@ def _between_kinds(roles: Roles) -> list[str]:
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:
-    """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
+    """A remark where a column may say of some ties that they are none: of a status, a layer, a sign, an end; "" elsewhere."""
     cells = Counter(roles.ties.texts(column))
     below = sum(count for cell, count in cells.items() if cell.startswith("-") and csv_number(cell) < 0)
     ended = says("ended", column)
-    said = says("status", column)
+    first = min(map(roles.ties.names.index, roles.ends))
+    before = not roles.ties.headed and column in roles.ties.names[:first]  # of a list, in front of both ends
+    said = says("status", column) or before or (len(cells) == 2 and own_columns.kind_of([*cells]) == "yes/no")
     if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
         told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
     elif ended and 0 < cells[""] < cells.total():
@@ -464,7 +466,7 @@ def _lists(roles: Roles) -> list[tuple[Holder, str]]:
     """Files of some people alone, with what they are called: lists, and those called as what is asked about people."""
     able = [h for h in roles.holders[1:] if not is_labels(h.table) and h.table.matrix is None]
     found = [h for h in able if h.table.stem not in h.table.names]
-    found = [h for h in found if h.table.names == [h.id] or says("listed", h.table.stem)]
+    found = [h for h in found if (h.table.names == [h.id] and not h.table.unused) or says("listed", h.table.stem)]
     return [(h, h.table.stem) for h in found if 0 < int((h.rows >= 0).sum()) < h.rows.size]
 
 
@@ -712,6 +714,7 @@ def _columns_of(
             continue
         kept: dict[str, list[str]] = {}
         drawn = drawn_columns(table) if table.headed else []
+        null = any("NULL" in (cells := _cells(holder, column)) and own_columns.kind_of(cells) != "text" for column in others)
         for column in others:
             if column in rules.drop:
                 left_out.append((column, "as said (drop)"))
@@ -720,6 +723,9 @@ def _columns_of(
                 left_out.append((column, f"{_BESIDE} tables of labels"))
                 continue
             cells = _cells(holder, column)
+            if null and "NULL" in cells and own_columns.kind_of(cells) == "text":
+                roles.remarks.append(f"'NULL' in {column} is an empty cell, as among numbers there")
+                cells = ["" if cell == "NULL" else cell for cell in cells]
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "a program draws people so" if column in drawn and column not in rules.bounds else told
             told = told if rules.from_edges else table.of_ties.get(column, told or goes_with_ties(roles, column, cells))
@@ -969,7 +975,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     commas = next((cell for cell in there if re.fullmatch(r"\d{1,3},\d{3}", cell)), None)
     if commas and all(re.fullmatch(r"[\d,.]+", cell) for cell in there):
         return f"{commas} may be {commas.replace(',', '')} or {commas.replace(',', '.')}: write numbers without a comma"
-    slashed = next((cell for cell in there if re.fullmatch(r"\d\d?/\d\d?/\d{4}", cell)), None)
+    slashed = next((cell for cell in there if date_in(cell)[1]), None)
     if slashed:
         return f"{slashed} may be day/month or month/day: write dates as 2024-12-31"
     if len(different) > _MOST_TEXTS or (many and 2 * len(different) > len(there)):

@@ -76,6 +76,8 @@ _FEWEST_NAMED = 50  # names of others by which it is looked for how people are n
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_NAME = 60  # letters of a name before an address of mail
+_ADDRESS = re.compile(r"[^\s<>@,;|\"']+@[^\s<>@,;|\"']+")  # of mail
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
@@ -83,6 +85,9 @@ _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
+_FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
+_BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
+_PART = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=[,;|\n]|$)|[^,;|\n]+')  # of a list, in which a name with a comma is quoted
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -148,7 +153,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     remarks, first = list[str](), list[str]()
     tables = [one for table in found.tables for one in _people_and_ties(_without_links(table, remarks))]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
-    tables = [_named_ties(table) for table in tables]
+    tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
     tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
@@ -278,16 +283,20 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
-    """A table of one column with a row for each of the people whom a format numbers names them: it is in their order."""
+    """A table of one column, or without ids, of a row for each of the people whom a format numbers is in their order."""
     ordered = [table for table in tables if table.ordered]
     if len(ordered) != 1:
         return list(tables)
     (people,), found = ordered, []
+    whose = people.ids(str(people.id))
     for table in tables:
-        if table is not people and len(table.names) == 1 and table.matrix is None and len(table.frame) == len(people.frame):
+        count, names = len(table.frame), table.names
+        ends = [name for name in names if 2 * len(own := table.different(name)) > count and own <= {*whose}]
+        facts = not (_keys(table) or (table.headed and any(map(is_id_name, names))) or len(ends) > 1 or table.role)
+        if table is not people and count == len(whose) and table.matrix is None and (facts or len(names) == 1):
             remarks.append(f"rows of {table.title} are the people of {people.title} in their order")
-            name = "label" if not table.headed and is_labels(table) else table.names[0]
-            frame = pd.DataFrame({"id": people.ids(str(people.id)), name: table.texts(table.names[0])}, dtype=object)
+            called = ["label"] if len(names) == 1 and not table.headed and is_labels(table) else names
+            frame = pd.concat([pd.DataFrame({"id": whose}, dtype=object), table.frame.set_axis(called, axis=1)], axis=1)
             table = replace(table, frame=frame, id="id", role="nodes", headed=True)
         found.append(table)
     return found
@@ -487,6 +496,28 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
     return tables
 
 
+def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
+    """With the addresses alone, in small letters, where a table names people as ``Ann <ann@x>``."""
+    mails = list[list[str]]()
+    for table in tables:
+        told = {name: table.different(name) - {""} for name in _likely(table)} if table.matrix is None else {}
+        mails.append([name for name, own in told.items() if own and sum(map(_mails, own)) >= _NEARLY * len(own)])
+    every = list(zip(tables, mails, strict=True))
+    full = [(table.title, name, one) for table, own in every for name in own for one in table.different(name) if "<" in one]
+    if not full:
+        return tables
+    title, name, one = min(full)
+    remarks.append(f"{name!r} of {title} and others are read by addresses of mail, in small letters, such as that of {one!r}")
+    plain = [{n: ["; ".join(_ADDRESS.findall(c)).casefold() or c for c in table.texts(n)] for n in own} for table, own in every]
+    return [replace(table, frame=table.frame.assign(**own)) for table, own in zip(tables, plain, strict=True)]
+
+
+def _mails(cell: str) -> bool:
+    """Whether a cell is addresses of mail, each of which may have a name."""
+    found = _ADDRESS.findall(cell) if "@" in cell else []
+    return bool(found) and len(cell) <= sum(map(len, found)) + _NAME * len(found)
+
+
 def _by_their_names(table: Table, first: list[str]) -> Table:
     """With ids where a column names people of the table: by two columns of names, or as ``Ann (7)``."""
     n, frame = len(table.frame), table.frame
@@ -654,7 +685,7 @@ def _counts_anew(table: Table, keys: Sequence[str] = ()) -> str:
     choices = [name for name in table.names if groups[_unnumbered(name)] > 1]
     for key in keys or (name for name in table.names[:_WIDE] if len(choices) > 1 and name not in choices):
         named = set[str]().union(*(table.different(name) for name in keys or choices if name != key)) - NOTHING
-        if not all(map(str.isdecimal, table.ids(key))) or len(named & table.different(key)) < _NEARLY * len(named):
+        if not all(map(str.isdecimal, table.ids(key))) or not 0 < _NEARLY * len(named) <= len(named & table.different(key)):
             continue
         for column in (name for name in table.names[:_WIDE] if table.headed and name not in (*keys, *choices, key)):
             parts: dict[str, list[int]] = {}
@@ -698,18 +729,20 @@ def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], 
 
 
 def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
-    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers that may be anything, nearly all."""
     own = {one for one in table.different(name) if one.casefold() not in NOTHING}
     share = len(own & key) / max(1, len(own))
-    if 2 * sum(map(str.isdigit, key)) >= len(key):
-        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and (says("things", name) or share >= _NEARLY):
+        return not says("things", name)
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and not (is_id_name(name) or names_people(own & key, key)):
+        return False
     cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
     return 0 < len(cells) <= 2 * sum(cells)
 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
-    names, likely = table.names, _likely(table)
+    names, likely = table.names, _behind_a_layer(table, _likely(table))
     if len(likely) < 2:
         return None
     strong = sides_of(likely, SIDES) if table.headed else []
@@ -751,6 +784,16 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
+
+
+def _behind_a_layer(table: Table, likely: list[str]) -> list[str]:
+    """Without a first column of a few values, such as of layers, where the two behind it hold far more, and the same ids."""
+    front = [table.different(name) for name in likely[: 0 if table.headed else 3]]
+    if len(front) < 3 or len(front[0]) > _MARKS:
+        return likely
+    few, many = sorted(map(len, front[1:]))
+    apart = many > 3 * few or few < 3 * len(front[0]) or 4 * len(front[1] & front[2]) < few
+    return likely if apart else likely[1:]
 
 
 def _is_keyed(
@@ -825,6 +868,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
         asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
         raise ReadingQuestion(asked, "ends", pairs)
+    if said := next((said for find in (_roster, _several_in_a_cell) for said in map(find, tables) if said), ""):
+        raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
@@ -1053,6 +1098,33 @@ def _lists(tables: Sequence[Table]) -> str:
     return ""
 
 
+def _several_in_a_cell(table: Table) -> str:
+    """What to write where the cells of a column list authors, or members, who have no rows; "" elsewhere."""
+    for name in (one for one in _likely(table) if table.headed and table.matrix is None and says("writer", one)):
+        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
+        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "")
+        every = Counter(one.strip() for cell in cells for one in (cell.split(mark) if mark else ()))
+        if len(every) < every.total() and not any(map(number_like, every)):
+            first = next(cell for cell in cells if mark in cell)
+            said = (
+                f"{table.where}: {name!r} lists several in a cell, such as {first[:40]!r}, and no column whom these are tied to"
+            )
+            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
+    return ""
+
+
+def _roster(table: Table) -> str:
+    """What to write where as many numbered columns as there are rows may name the people of these rows; "" elsewhere."""
+    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    n, key = len(table.frame), next(filter(None, _keys(table)), "")
+    for stem in (stem for stem, count in stems.items() if count == n > _FEW_TIES and key and table.headed):
+        own = [name for name in table.names if re.fullmatch(rf"{re.escape(stem)}\d+", name)]
+        if len(own) == n and all(one in NOTHING or number_like(one) for name in own for one in table.different(name)):
+            said = f"{table.where}: {own[0]!r} … {own[-1]!r} are {n:,} columns, as many as rows: whom each of {key!r} names?"
+            return f"{said} If so, it is a matrix; allowed: its columns called as people are in {key!r}"
+    return ""
+
+
 def _names_amiss(table: Table) -> str:
     """What keeps a column that lists names, such as of a survey, from being ties of those who answered; "" elsewhere."""
     for name in _likely(table) if table.headed and table.matrix is None else ():
@@ -1082,8 +1154,14 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    parts = (part.strip(" '\"") for part in re.split(r"[,;|\n]", cell.strip("[]{}()")))
-    return [one for one in parts if one.casefold() not in NOTHING]
+    inside = cell.strip("[]{}()")
+    parts = inside.split() if re.fullmatch(r"\[[\d\s]+\]", cell) else _PART.findall(inside)  # of numpy; of others
+    told = (
+        one[1:-1].replace('""', '"') if one[0] == '"' == one[-1] != one else one.strip(" '\"")
+        for one in map(str.strip, parts)
+        if one
+    )
+    return [one for one in told if one.casefold() not in NOTHING]
 
 
 def _decimals(name: str, cells: Sequence[str], ids: Collection[str]) -> bool:
@@ -1240,13 +1318,13 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     else:
         rows = columns = list(map(str, range(n)))
         body = table.frame
-    cells = body.to_numpy(dtype=object).astype(str)
-    cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
+    cells = _filled(body)
+    absent = np.isin(np.char.lower(body.to_numpy(dtype=object).astype(str)), [*NOTHING - {""}]) & ~np.eye(n, dtype=bool)
     if table.headed:
         cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
-        marks = np.unique(cells[cells != "0"])
-        if len(marks) == 1 and np.isnan(csv_number(marks[0])) and marks[0].casefold() not in _NO_TIE:
-            cells = np.where(cells == marks[0], "1", cells)
+    marks = {one.casefold() for one in np.unique(cells).tolist()} - {"0", *_NO_TIE}
+    if len(marks) == 1 and np.isnan(csv_number(*marks)):
+        cells = np.where(np.char.lower(cells) == min(marks), "1", "0")
     try:
         weights = cells.astype(np.float64)
     except ValueError as error:
@@ -1258,10 +1336,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     people: list[Table] = []
     if not table.headed:
         people = [one for one in every if one is not whole and len(one.frame) == n and any(_keys(one)) and not _names_ends(one)]
-        plain = (n >= _FEW_TIES or len(every) == 1) and set(np.unique(weights)) == {0.0, 1.0}
-        both = weights.any() and (weights == weights.T).all()
-        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or both)):
+        if not _is_adjacency(weights, len(every) == 1):
             return [table]
+        np.fill_diagonal(weights, 0)
         rows = columns = [str(place) for place in range(1, n + 1)]
         if people:
             rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
@@ -1275,6 +1352,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     )
     whose = f"people in the order of {people[0].title}" if people else "people, numbered from 1"
     ordered += [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
+    ordered += [f"{table.title}: {counted(int(absent.sum()), 'cell')} such as NA, no tie there"] if absent.any() else []
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
@@ -1283,19 +1361,49 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     return [tied] if people else [named, tied]
 
 
+def _filled(frame: pd.DataFrame) -> np.ndarray:
+    """Cells as texts, with 0 where nothing stands."""
+    cells = frame.to_numpy(dtype=object).astype(str)
+    return np.where(np.isin(np.char.lower(cells), list(NOTHING)), "0", cells)
+
+
+def _answerless(weights: np.ndarray) -> tuple[dict[float, int], float]:
+    """(codes of no answer in a matrix, such as 9, 99 or -9, with how many cells there are; the largest other number)."""
+    apart = weights[~np.eye(len(weights), dtype=bool)]
+    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
+    codes = {one: count for one, count in counts.items() if _ANSWERLESS.fullmatch(f"{one:g}")}
+    if all(one in (0, 1, *codes, *_FIXED) for one in counts):
+        codes |= {one: counts[one] for one in _FIXED if one in counts}
+    return codes, max((abs(one) for one in counts if one not in codes), default=0)
+
+
+def _is_adjacency(weights: np.ndarray, alone: bool) -> bool:
+    """Whether a square of numbers without names says who is tied to whom: its diagonal is all the same, but for codes.
+
+    Beside, it is the same at both sides, or of 0 and 1, or holds so many other numbers that this is no chance.
+    """
+    n, (codes, _) = len(weights), _answerless(weights)
+    apart, known = weights[~np.eye(n, dtype=bool)], {0.0, *codes}
+    own = {*np.diag(weights).tolist()}
+    if n < 3 or len(own - {*codes}) > 1 or {*apart.tolist()} <= known:
+        return False
+    plain = {*apart.tolist()} - {*codes} == {0.0, 1.0} and (alone or n >= _FEW_TIES)
+    if own <= known and (plain or (weights == weights.T).all()):
+        return True
+    return n >= _FEW_TIES and np.isin(apart, [*own]).mean() ** n < _BY_CHANCE
+
+
 def _require_answers(table: Table, weights: np.ndarray) -> None:
     """``DataError`` where cells of a matrix are 9, 99 or -9, far above all else: no answer, in surveys, and hardly a tie."""
-    n, apart = len(weights), weights[~np.eye(len(weights), dtype=bool)]
-    counts = dict(zip(*(told.tolist() for told in np.unique(apart, return_counts=True)), strict=True))
-    codes = sorted(one for one in counts if _ANSWERLESS.fullmatch(f"{one:g}"))
-    most = max((abs(one) for one in counts if one not in codes), default=0)
-    cells, silent = sum(counts[one] for one in codes), ((weights == max(codes, default=0)).sum(axis=1) >= n - 1).any()
-    far = most <= 1 or (cells >= 3 and all(3 * most <= abs(one) for one in codes)) or silent
-    if n > 3 and codes and most and far and 2 * most <= min(map(abs, codes)):
+    n, (counts, most) = len(weights), _answerless(weights)
+    codes, cells, least = sorted(counts), sum(counts.values()), min(map(abs, counts), default=0)
+    silent = most < least and ((weights == max(codes)).sum(axis=1) >= n - 1).any()
+    far = most <= 1 or (cells >= 3 and 3 * most <= least)
+    if n > 3 and most and (silent or (far and 2 * most <= least)):
         listed = ", ".join(f"{one:g}" for one in codes)
         said = f"{listed} in {counted(cells, 'cell')} of this matrix, and no other number is above {most:g}"
         asked = f"does it stand for no answer, or a tie of strength {codes[-1]:g}?"
-        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells there, or another number if it is a weight")
+        raise DataError(f"{table.where}: {said}: {asked} Allowed: empty cells (NA) there, or another number if it is a weight")
 
 
 def _without_sums(table: Table) -> Table:
@@ -1306,12 +1414,13 @@ def _without_sums(table: Table) -> Table:
     names, ids = table.names, table.ids(table.names[0]) if table.names else []
     if not table.headed or table.matrix is not None or len(names) <= 3 or len(ids) <= 3:
         return table
-    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) else names
+    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) or _adds_up(table, len(names) - 2) else names
     people, rows, below = set(map(id_text, kept[1:])), len(ids), list[str]()
     while rows > 3 and ids[rows - 1] not in people:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
-        if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+        sums = not any(map(np.isnan, map(csv_number, filled)))
+        if filled and not (sums and (TOTAL.fullmatch(ids[rows].rstrip(": ")) or _adds_up(table, len(kept) - 1, rows))):
             if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
                 said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
                 raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
@@ -1338,6 +1447,17 @@ def _without_sums(table: Table) -> Table:
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
+def _adds_up(table: Table, n: int, row: int = -1) -> bool:
+    """Whether that row of a matrix of n people, or the column behind them, holds sums; where both meet, the sum of all."""
+    called, ids = list(map(id_text, table.names[1:])), table.ids(table.names[0])
+    if {*called[:n]} != {*ids[:n]} or len({*ids[:n]}) < n:
+        return False
+    cells = np.nan_to_num([list(map(csv_number, own)) for own in table.frame.iloc[:, 1:].to_numpy(dtype=object)])
+    whole, told = cells[:n, :n], cells[row, :n] if row >= 0 else cells[:n, n]
+    meets = row >= 0 or called[n : n + 1] != ids[n : n + 1] or cells[n, n] == whole.sum()
+    return bool(whole.any() and meets and np.allclose(whole.sum(axis=int(row < 0)), told))
+
+
 def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequence[str] = ()) -> Table:
     """Without rows of hardly a cell, or of sums, that no tie names, and whose texts have other signs than their columns.
 
@@ -1348,10 +1468,11 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
         return table
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
-    few = (2 * count <= max(2, len(columns))) & (count > 0)
+    few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
+    bare = np.asarray(filled[at].sum(axis=0) == 0) & bool(ends)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k])
-    few &= ~filled[[table.names.index(name) for name in ends]].all(axis=0) if ends else True
+        few[k] = _is_sum(columns[0][k], bool(bare[k]))
+    few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
     apart = [k for k in apart if _letters(columns[first[k]][k]) not in known]
@@ -1373,7 +1494,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0])
+        total = _is_sum(row[0][0], bare[k])
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1386,9 +1507,10 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     return table.some(others) if notes else table
 
 
-def _is_sum(cell: str) -> bool:
-    """Whether a cell says so, as ``Total`` and ``Total: 60`` do."""
-    return (found := TOTAL.match(cell)) is not None and not any(map(str.isalpha, cell[found.end() :]))
+def _is_sum(cell: str, bare: bool) -> bool:
+    """Whether a cell says so, as ``Total`` and ``Total: 60`` do; of a tie without ends (bare) ``Total Energies`` is no firm."""
+    rest = cell[found.end() :] if (found := TOTAL.match(cell)) else "a"
+    return not any(map(str.isalpha, rest[: 1 if bare else None]))
 
 
 def _sign(letter: str) -> str:
@@ -1423,9 +1545,8 @@ def _placed(table: Table, known: Sequence[Set[str]]) -> list[str] | None:
     rows, names = table.ids(table.names[0]) if more else [id_text(name) for name in table.names], table.names[more:]
     if len({*rows} - {""}) < n or (more and set(map(id_text, names)) == set(rows)):
         return None
-    cells = table.frame.iloc[:, more:].to_numpy(dtype=object).astype(str)
     try:
-        weights = np.where(np.isin(cells, list(NOTHING)), "0", cells).astype(np.float64)
+        weights = _filled(table.frame.iloc[:, more:]).astype(np.float64)
     except ValueError:
         return None
     own = np.count_nonzero(np.diag(weights))  # who name themselves, as some do
@@ -1733,14 +1854,14 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 def _without_header(
     ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
+    """Without a first row of words of which neither is an id, where most other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
     unknown = sum(end not in position for side in (one, two) for end in side[1:])
-    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
+    if one[0] in position or two[0] in position or unknown > _MOSTLY * 2 * len(one):
         return ties, pair
     if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
         return ties, pair  # people who are written otherwise

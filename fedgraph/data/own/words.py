@@ -14,7 +14,21 @@ _FEWEST = 10  # rows from which on a column of which each cell is another one is
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
 _MONTH, _DAY = r"(0?[1-9]|1[0-2])", r"(0?[1-9]|[12]\d|3[01])"
-_MONTH_NAME = r"(jan|feb|f[eé]v|m[aäe]r|apr|avr|ma[iyj]|ju[inl]|aug|ao[uû]|sep|o[ck]t|nov|d[eé][cz])[^\W\d_]*\.?"
+_MONTHS = (
+    "jan",
+    "f[eé][bv]",
+    "m[aäe]r",
+    "a[pv]r",
+    "ma[iyj]",
+    "jui?n",
+    "jui?l",
+    "aug|ao[uû]",
+    "sep",
+    "o[ck]t",
+    "nov",
+    "d[eé][cz]",
+)
+_MONTH_NAME = rf"({'|'.join(_MONTHS)})[^\W\d_]*\.?"
 _CLOCK = r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?))?"
 _TIME = re.compile(
     rf"(\d{{4}}([-/.]){_MONTH}\2{_DAY}|({_DAY}([/.]){_MONTH}|{_MONTH}([/.]){_DAY})[/.](\d\d)?\d\d|"
@@ -68,7 +82,8 @@ _PLAIN: dict[Kind, str] = {
     "head": rf"^({_SURE}|group|category|part|weight|feature)$",  # of a first line, beside names of ids
     "weight": r"^(weights?|edgeweight|strength|0)$",  # of a tie: 0 is none
     "mask": r"^(train|val|valid|validation|test)(ing)?mask$",
-    "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type",
+    "status": r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type|layer|network|"
+    r"^net$|wave$",
     "ended": r"deleted|removed|ended|closed|blocked|revoked|cancel|until$|unfollow|unfriend|terminat|expire|"
     r"^(valid|active)to$|^end(date|time|at|on)?$",
     "sign": r"rating|score|sign|trust|opinion|sentiment|valence|weight",  # of a tie: below 0 it may be none
@@ -157,6 +172,18 @@ def are_times(cells: Sequence[str]) -> bool:
     """Whether the cells of a column are dates, or hours, and so name nobody."""
     there = [cell for cell in cells[:_SEEN] if cell.casefold() not in NOTHING]
     return bool(there) and all(map(_TIME.fullmatch, there))
+
+
+def date_in(cell: str) -> tuple[list[int], bool]:
+    """([year, month, day], or nothing where a cell is no date with a whole year; whether day and month may be exchanged)."""
+    parts = re.findall(r"\d+|[^\W\d_]+", cell)[:3] if _TIME.fullmatch(cell) else []
+    year = next((one for one in parts if one.isdigit() and len(one) == 4), None)
+    if year is None:
+        return [], False
+    named = [k for k, name in enumerate(_MONTHS, 1) for one in parts if re.match(name, one, re.IGNORECASE)]
+    others = [int(one) for one in parts if one.isdigit() and one is not year]
+    others = [*named, *others] if named or parts[0] is year else others[::-1]
+    return [int(year), *others], "/" in cell and parts[0] is not year
 
 
 def id_text(cell: str) -> str:

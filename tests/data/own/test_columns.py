@@ -55,6 +55,15 @@ def test_numbers_are_read_as_offices_write_them(cells: str, numbers: list[float]
     assert numbers is None or numbers_in(cells.split("|")).tolist() == numbers
 
 
+@pytest.mark.parametrize(
+    "cell",
+    ["16.03.1993 07:05:09", "16-MAR-1993", "16. März 1993", "1993/03/16", "16/03/1993 07:05", "Mar 16, 1993", "16 mars 1993"],
+)
+def test_dates_are_what_names_nobody(cell: str) -> None:
+    assert numbers_in([cell, ""])[0] == 8475
+    assert kind_of(["10:00", "11:30"]) == kind_of(["12/03/1993 07:05", "1/2/1990"]) == "text"
+
+
 def test_words_for_nothing_among_numbers_are_empty_cells(tmp_path: Path) -> None:
     """As R, pandas, databases and spreadsheets write them. Among texts they are texts: NA may be a country."""
     table = "id,age,born,country\nada,30,NA,NA\nbob,n/a,1990-01-01,CH\ncy,40,2000-01-01,none\ndan,50,1980-01-01,CH\n"

@@ -145,3 +145,13 @@ def test_two_choices_of_each_are_offered_with_who_chose(tmp_path: Path) -> None:
     assert list(asked.value.choices) == [("Nr", "Wahl 1"), ("Nr", "Wahl 2"), ("Wahl 1", "Wahl 2")]
     read = given(tmp_path, files, ends=["Nr", "Wahl 1"], label="")
     assert ties_of(read) == {frozenset(map(str, row[:2])) for row in rows if row[0] != row[1]}
+
+
+@pytest.mark.parametrize("each", [2, 5])
+def test_who_left_does_not_decide_which_columns_name_rows_of_users(each: int, tmp_path: Path) -> None:
+    rows = [(k + 500, a + 1, 900 + k if k % each == 1 else b + 1, c + 1) for k, (a, b, c) in enumerate(THREE)]
+    loans = {"loans.csv": lines(rows, "id,lender_user_id,borrower_user_id,witness_user_id")}
+    with pytest.raises(
+        ReadingQuestion, match="ends of ties: lender_user_id and borrower_user_id or lender_user_id and witness"
+    ):
+        given(tmp_path, rows_of("users", "id,zone") | loans)

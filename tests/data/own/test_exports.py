@@ -134,6 +134,11 @@ REFUSED = [
     ("g.gv", b"// made by hand\nstrict graph {\n a -- b\n}\n", "a Graphviz file; allowed"),
     ("follower.js", b'window.YTD.follower.part0 = [ {"follower": {"accountId": "1"}} ]', "JavaScript, which is not run"),
     ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "saved as .xlsx"),
+    (
+        "study.ipynb",
+        b'{"cells": [{"cell_type": "code", "source": []}], "nbformat": 4}',
+        "a notebook, which is not run; allowed",
+    ),
     ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
     ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
     ("people.db", b"SQLite format 3\0", "not an SQLite database"),
@@ -158,6 +163,8 @@ REFUSED = [
         "who is tied to the first of each line end in .adj",
     ),
     ("club.s6", b":Fa@x^\n", "sparse6"),
+    ("users.ldf", b"version: 1\n\ndn:: Q049\n DPWx\nchangetype: add\n", r"LDIF.*; allowed: .*csvde"),
+    ("emp.lst", b"SQL> select a, b from emp;\n\n A     B\n---- ----\n 1    2\n\n", r"SQL\*Plus.*; allowed: .*CSV"),
     ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
     ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
     ("hours.csv", b",a,b,c\na,,5%,\nb,5%,,9%\nc,,9%,\n", "a matrix of people whose cells are no numbers .*5%"),
@@ -208,6 +215,11 @@ SEVERAL = [
      r"appears a second time; allowed: once .in each 'site' it stands once: keep one"),
     ({"a.txt": "source,target\na,b\nb,c\n", "b.txt": "source,target\na,b\nb,c\n"},
      r"several files hold ties: a.txt, b.txt; allowed: one file with all ties"),
+    ({"papers.csv": lines(((f"T{k}", f"Ann {k % 7}; Bob {k % 5}") for k in range(N)), "title,authors")},
+     r"'authors' lists several in a cell, such as 'Ann 0; Bob 0'.*allowed: .* pairs of those who stand in one cell"),
+    ({"roster.csv": lines(((k, k % 2, *(k * j % 2 for j in range(12))) for k in range(12)),
+                          "id,sex," + ",".join(f"fr{k}" for k in range(12)))},
+     r"'fr0' … 'fr11' are 12 columns, as many as rows: whom each of 'id' names\?"),
     ({"users.csv": TEAMS, "ties.csv": AB_BC["ties.csv"], "mails.csv": "user,mail\na,Hi\nb,Ho\nz,Ha\n"},
      r"unknown node 'z'.*\nTies were read from ties.csv, people from users.csv, and facts of them from mails.csv: leave out"),
 ]  # fmt: skip
@@ -365,6 +377,16 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("n", "people", "more"), [(4, "ABCD", {}), (5, "ABC", {}), (5, "ABCDE", {"p.csv": "id,t\nA,\nB,x\nC,\nD,\nE,y\n"})]
+)
+def test_a_line_of_one_label_is_somebody_without_ties(n: int, people: str, more: dict[str, str], tmp_path: Path) -> None:
+    told = f"dl n={n} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"
+    reading = given(tmp_path, {"l.dl": told, **more})
+    assert (set(graph_of(reading).ids), ties_of(reading)) == (set(people), pairs_of("A-B A-C B-C"))
+    assert ("l.dl names 4 of 5 people: who has no tie is known where a table of people is beside it" in reading.says) == (n > 4)
+
+
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
 def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
     head: str, end: str, key: str, tmp_path: Path
@@ -447,6 +469,21 @@ def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(firs
     assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
 
 
+@pytest.mark.parametrize("people", [True, False])
+def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: Path) -> None:
+    ties = lines(((1 + k % 3, a + 1, b + 1, 1) for k, (a, b) in enumerate(PAIRS)), separator=" ")
+    files = {"club.edges": ties} | (
+        {"nodes.txt": lines(((k + 1, k % 2) for k in range(N)), "nodeID dept", " ")} if people else {}
+    )
+    if not people:
+        with pytest.raises(ReadingQuestion, match="say --ends 'column 2' 'column 3'"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files)
+    assert ties_of(reading) == {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
+
+
 def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
     assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
@@ -507,7 +544,8 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         "b.json": "\n".join(map(json.dumps, told)), "d.txt": "".join(f"({a}, {b})\n" for a, b in PAIRS),
         "c.json": json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}),
     })  # fmt: skip
-    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+    pd.DataFrame({"id": range(N), "friends": [np.array(own) for own in friends]}).to_csv(tmp_path / "e.csv", index=False)
+    for name in ("a.parquet", "b.json", "c.json", "d.txt", "e.csv"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
@@ -524,6 +562,19 @@ def test_lists_of_one_length_have_no_places_where_they_name_people(
     ids = [form.format(first + k) for k in range(N)]
     assert ties_of(reading) == {frozenset((ids[k], ids[(k + far) % N])) for k in range(N) for far in (1, 3)}
     assert said or "place 0" in reading.says
+
+
+@pytest.mark.parametrize("ends", [("from", "to"), ("An", "Von")])
+def test_people_of_mails_are_their_addresses(ends: tuple[str, str], tmp_path: Path) -> None:
+    sent = lines(
+        ((k, f"Ann {a} <Ann.{a}@x.org>", f"ann.{b}@x.org, Cy <ann.0@X.org>") for k, (a, b) in enumerate(PAIRS)),
+        ";".join(["nr", *ends]),
+        ";",
+    )
+    people = lines(((f"ANN.{k}@x.org", GROUPS[k % 2]) for k in range(N)), "E-Mail,Institut")
+    reading = given(tmp_path, {"log.csv": sent, "people.csv": people}, ends=None if ends[0] == "from" else ends)
+    assert ties_of(reading) == named("ann.{}@x.org") | {frozenset((f"ann.{a}@x.org", "ann.0@x.org")) for a, _ in PAIRS if a}
+    assert "addresses of mail, in small letters, such as that of 'Ann" in reading.says
 
 
 def test_lists_of_whom_most_have_rows_are_several_people(tmp_path: Path) -> None:
@@ -546,7 +597,8 @@ def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str
 
 @pytest.mark.parametrize(
     ("name", "beside"),
-    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all")],
+    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all"),
+     ("All", "a row"), ("All", "a column"), ("Total général", "both"), ("All", "all")],
 )  # fmt: skip
 def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str, beside: str) -> None:
     people = [f"p{k}" for k in range(12)]
@@ -567,6 +619,12 @@ def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str,
     ties = sum((a + b) % 3 == 1 for a in range(12) for b in range(a))
     assert (graph_of(told).num_nodes, graph_of(told).num_edges) == (12, ties)
     assert "is a matrix of 12 people: what stands beside them" in str(told)
+
+
+def test_whoever_is_named_as_often_as_all_others_together_is_a_person(tmp_path: Path) -> None:
+    pairs = pairs_of("a-b c-d hub-a hub-b hub-c hub-d")
+    rows = [[who, *(int({who, one} in pairs) for one in (*"abcd", "hub"))] for who in (*"abcd", "hub")]
+    assert ties_of(given(tmp_path, {"m.csv": lines(rows, ",a,b,c,d,hub")})) == pairs
 
 
 @pytest.mark.parametrize(("code", "share", "asked"), [("99", 1.5, True), ("0", 3, True), ("57", 1.5, True), ("57", 3, False)])
@@ -726,6 +784,33 @@ def test_a_matrix_may_have_its_people_in_the_header_alone(spelt: str, first: int
             given(tmp_path, files)
 
 
+@pytest.mark.parametrize("codes", [{}, {4: 9}, {4: 9, -7: 10}, {4: 9, ...: 9}], ids=["none", "a row", "a column", "a diagonal"])
+@pytest.mark.parametrize("facts", [2, 0])
+def test_rows_beside_a_matrix_without_names_are_its_people_and_its_codes_are_asked_about(
+    facts: int, codes: dict, tmp_path: Path
+) -> None:
+    cells = SQUARE * (1 + np.arange(N) % 4 * (... in codes))
+    for place, code in codes.items():
+        if place is ...:
+            np.fill_diagonal(cells, code)
+        else:
+            cells[(place, slice(None)) if place > 0 else (slice(None), -place)] = code
+    rows = ((k % 2 + 1, 10 + k % 3)[:facts] for k in range(N))
+    files = {"net.dat": lines(cells, separator=" ")} | ({"sex.dat": lines(rows, separator=" ")} if facts else {})
+    if codes:
+        with pytest.raises(DataError, match=r"9(, 10)? in \d+ cells of this matrix, .* no answer"):
+            given(tmp_path, files)
+        return
+    reading = given(tmp_path, files, label="column 1" if facts else "")
+    truth = {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
+    assert ties_of(reading) == truth
+    words = np.array(["FALSE", "TRUE"], dtype=object)[SQUARE]
+    words[0] = np.where(SQUARE[0] > 0, "TRUE", "NA")
+    assert ties_of(given(tmp_path, files | {"net.dat": lines(words, separator=" ")}, label="")) == truth
+    assert graph_of(reading).names.columns == ("column 2",) * (facts - 1) or not facts
+    assert not facts or "rows of sex.dat are the people of net.dat in their order" in reading.says
+
+
 @pytest.mark.parametrize("square", [False, True])
 def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_path: Path) -> None:
     others = lines(SQUARE, ",".join(map(str, range(1, N + 1)))) if square else lines(PAIRS[:N], "source,target")
@@ -733,6 +818,34 @@ def test_a_matrix_beside_another_table_of_ties_is_one_of_two(square: bool, tmp_p
     put(tmp_path, {"work.dat": lines(SQUARE, separator=" "), "advice.csv": others, "atts.csv": people})
     with pytest.raises(DataError, match=r"several files hold ties: advice\.csv, work\.dat; allowed"):
         read(tmp_path)
+
+
+def test_a_sum_that_names_what_it_adds_up_is_no_tie(tmp_path: Path) -> None:
+    rows = lines([("2024-01-01", "", f"m{a}", f"m{b}", "-1.000,50") for a, b in PAIRS], "day;what;von;nach;Betrag", ";")
+    people = lines(((f"m{k}", GROUPS[k % 2]) for k in range(N)), "id,team")
+    files = {"transfers.csv": rows.replace(",", ";").replace("000;5", "000,5") + "Total operaciones;350;;;-500.123,00\n"}
+    reading = given(tmp_path, files | {"people.csv": people})
+    assert ties_of(reading) == named("m{}")
+    assert "'Total operaciones' of transfers.csv left out: a note or a sum" in reading.says
+
+
+@pytest.mark.parametrize("gap", ["NULL", "0"])
+def test_null_is_nothing_in_a_table_among_whose_numbers_it_is(gap: str, tmp_path: Path) -> None:
+    rows = ((k, GROUPS[k % 2], k if k % 9 else gap, "NULL" if k % 3 else "abc"[k % 2]) for k in range(N))
+    reading = given(tmp_path, {"people.csv": lines(rows, "id,team,age,bio"), "ties.csv": TIES}, label="team")
+    assert ("bio is NULL" in graph_of(reading).names.columns) == (gap == "0")
+    assert ("'NULL' in bio is an empty cell, as among numbers there" in reading.says) == (gap == "NULL")
+
+
+def test_names_with_a_comma_in_a_list_stand_in_quotes(tmp_path: Path) -> None:
+    names = [f"Ann {k}" if k % 3 else f'Lee {k}, "Jr."' if k % 2 else f"Lee {k}, Jr." for k in range(N)]
+    listed = [[b for a, b in PAIRS if a == k] for k in range(N)]
+    told = [
+        ",".join('"{}"'.format(names[b].replace('"', '""')) if "," in names[b] else names[b] for b in own) for own in listed
+    ]
+    frame = pd.DataFrame({"Name": names, "Buddies": told, "Team": [GROUPS[k % 2] for k in range(N)]})
+    frame.to_csv(tmp_path / "grid.csv", index=False)
+    assert ties_of(read(tmp_path / "grid.csv", label="Team")) == {frozenset((names[a], names[b])) for a, b in PAIRS}
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])

@@ -221,6 +221,8 @@ def test_a_list_without_a_header_is_offered_by_the_name_of_its_file(tmp_path: Pa
     with pytest.raises(ReadingQuestion, match=r"'seen' \(who is in seen.txt; no: 105, yes: 15\)"):
         read(tmp_path)
     assert [graph_of(read(tmp_path, label=label)).num_classes for label in ("seen.txt", "")] == [2, 0]
+    put(tmp_path, {"seen.txt": lines((((k * 8) % N, k) for k in range(30)), "account,score")})
+    assert graph_of(read(tmp_path)).num_classes == 0, "rows that say more, and are not called as a list"
 
 
 def test_what_one_table_leaves_out_another_keeps(tmp_path: Path) -> None:
