@@ -606,19 +606,18 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     """Asks where one stands beside two equals, as a captain beside two of the crew; ``DataError`` where equals are three."""
     every = [key for other in others for key in _keys(other).values()]
     known = max(every, key=lambda key: _cover(ties, pair, [key]), default=frozenset[str]())
-    equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
-    if not {*pair} <= {*equals}:
+    if (called := _unnumbered(pair[0])) != _unnumbered(pair[1]):
         return
     counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
     rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
     more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
-    several = [name for name in equals if name in (*pair, *more)]
+    several = [name for name in ties.names if name in (*pair, *more) and _unnumbered(name) == called]
     more = [name for name in more if _go_through(ties.different(name) & known, known, name)]  # unlike rounds or points
     if len(several) > 2:
-        alone = [name for name in more if name not in several][:1]
-        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
-        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
-    if more and _unnumbered(pair[0]):
+        said = "".join([f", or of {name!r} and each of these" for name in more if name not in several][:1])
+        listed = ", ".join(map(repr, several[:_MOST_TOLD]))
+        raise DataError(f"{ties.where}: {listed} name people in each row; {_PAIRS_OF} row{said}")
+    if more and called:
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
 
