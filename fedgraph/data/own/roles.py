@@ -464,12 +464,10 @@ def _is_list(table: Table, tables: Sequence[Table]) -> bool:
         return False
     if ranked[0] == 4 or says("people", table.stem):
         return ranked[0] == 4
-    one, two = (table.different(name) for name in ranked[1][0])
-    each = len(one) if ranked[1][0][0] in _keys(table) else 0  # of the people, whom a second column says more of
-    sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
-    return any(
-        ranked[0] == 3 or (each < _NEARLY * len(key) and names_people(one, key) and names_people(two, key)) for key in sure
-    )
+    pair, own = ranked[1][0], _keys(table).get(ranked[1][0][0], ())  # a row for each of the people tells more of them
+    some = [key for key in keys if ranked[0] == 3 or len(own) < _NEARLY * len(key)]
+    held = [key for key in some if all(_are_people(table, name, key) for name in pair)]
+    return any(ranked[0] == 3 or all(names_people(table.different(name), key) for name in pair) for key in held)
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -603,21 +601,18 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     """Asks where one stands beside two equals, as a captain beside two of the crew; ``DataError`` where equals are three."""
     every = [key for other in others for key in _keys(other).values()]
     known = max(every, key=lambda key: _cover(ties, pair, [key]), default=frozenset[str]())
-    equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
-    if not {*pair} <= {*equals}:
+    if (called := _unnumbered(pair[0])) != _unnumbered(pair[1]):
         return
     counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
     rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
     more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
-    several = [name for name in equals if name in (*pair, *more)]
-    if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
-        owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
-        more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
+    several = [name for name in ties.names if name in (*pair, *more) and _unnumbered(name) == called]
+    more = [name for name in more if _go_through(ties.different(name) & known, known, name)]  # unlike rounds or points
     if len(several) > 2:
-        alone = [name for name in more if name not in several][:1]
-        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
-        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
-    if more and _unnumbered(pair[0]):
+        said = "".join([f", or of {name!r} and each of these" for name in more if name not in several][:1])
+        listed = ", ".join(map(repr, several[:_MOST_TOLD]))
+        raise DataError(f"{ties.where}: {listed} name people in each row; {_PAIRS_OF} row{said}")
+    if more and called:
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
 
@@ -972,27 +967,24 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again.
-
-    Whom columns so called name, such as partners, stand there once.
-    """
+    """(who they are, numbers of people who have rows): of all parts, and some again unless they are called as partners."""
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
-        known = [int(one) for one in ids if one.isdigit()] or [0]
-        for name in _likely(table) if key and len(known) == len(table.frame) else ():
+        for name in _likely(table) if key and sum(map(str.isdigit, ids)) == len(table.frame) else ():
             every, cells = table.different(name), [*filter(None, table.ids(name))]
-            own, each = [int(one) for one in every & ids], says("others", name) or says("superior", name)
-            if name != key and 0 < len(own) == len(every) and (len(every) < len(cells) or each):
-                found += [(key, name)] * _go_through(own, known, name)
+            each = says("others", name) or says("superior", name)
+            if name != key and every and every <= ids and (len(every) < len(cells) or each):
+                found += [(key, name)] * _go_through(every, ids, name)
         if found:
             return found
     return []
 
 
-def _go_through(own: Sequence[int], ids: Sequence[int], name: str) -> bool:
-    """Whether numbers of a column so called are of all parts of the ids, and many, or superiors."""
-    spread, many = 2 * (max(own) - min(own)) > max(ids) - min(ids), len(own) > min(_MARKS, len(ids) / 4)
-    return spread and (says("superior", name) or (many and not says("things", name)))
+def _go_through(own: Set[str], ids: Set[str], name: str) -> bool:
+    """Whether ids in a column so called are words, or numbers of all parts of the ids, and many, or superiors."""
+    mine, known = ([int(one) for one in some if one.isdigit()] or [0] for some in (own, ids))
+    spread, many = 2 * (max(mine) - min(mine)) > max(known) - min(known), len(mine) > min(_MARKS, len(known) / 4)
+    return known == [0] or (spread and (says("superior", name) or (many and not says("things", name))))
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
@@ -1010,7 +1002,8 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     who = {name for name in _keys(table) if name == own_key(table) or name not in numbers}
     for one, two in sides_of(likely, WEAK_SIDES):
         alone = sum(name.rstrip("0123456789") == one.rstrip("0123456789") for name in table.names) < 3
-        if not {one, two} & parts and (one, two) not in pairs and alone and (not who - {one, two} or _names_who(one)):
+        alone &= not who - {one, two} or is_id_name(_unnumbered(one))
+        if not {one, two} & parts and (one, two) not in pairs and alone:
             pairs += [(one, two)] * (len(held[one] | held[two]) > _MARKS)
     pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
@@ -1020,11 +1013,6 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     ids = [(key, own, pair) for pair in sides for key, own in _keys(table).items() if key in held and key not in pair]
     meant = [(key, pair) for key, own, pair in ids if all(len(held[one] & own) >= _NEARLY * len(held[one]) for one in pair)]
     return [*((key, one) for key, pair in meant for one in pair), *pairs]
-
-
-def _names_who(name: str) -> bool:
-    """Whether a numbered column is called as who somebody is, such as ``person1``."""
-    return is_id_name(re.sub(r"\d+$", "", name))
 
 
 def _coarser(table: Table, pair: _Pair, other: _Pair) -> bool:

@@ -35,9 +35,7 @@ _TIME = re.compile(
     rf"{_DAY}[ .-]+{_MONTH_NAME}[ -]+(\d\d)?\d\d|{_MONTH_NAME} {_DAY},? \d{{4}})([T ,]+{_CLOCK})?|{_CLOCK}",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(  # of a member, or of a row, in the name of a column
-    r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])(no|lfd|seq|row|line|zeile|record))\W*$"
-)
+_NUMBER = re.compile(r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])(no|lfd|seq|row|line|zeile|record))\W*$")  # of a column
 _SEEN = 1_000  # cells of a column in which others than times are looked for
 
 _WANTED = (
@@ -162,7 +160,9 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
         return "it counts the rows"
     if headed and plain_name(name) in _CONTACTS:
         return "its header says who or where somebody is (rename it to use it)"
-    called = (is_id_name(name) and plain_name(name) != "name") or (numbers and _NUMBER.search(name.casefold()))
+    called = (is_id_name(name) and plain_name(name) != "name") or (
+        numbers and _NUMBER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold())
+    )
     if len(there) >= _FEWEST and headed and called and different >= 0.9 * len(there):
         return "it names or numbers people"
     return ""

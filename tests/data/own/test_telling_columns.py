@@ -242,7 +242,7 @@ def test_of_few_people_a_random_column_seldom_parts_classes_and_is_not_pointed_o
     assert not any(reading._told_by_size([f"{one:.5f}" for one in DRAW.random(12)], label) for _ in range(200))
 
 
-@pytest.mark.parametrize(("head", "first"), [("Nr", 1), ("lfd. Nr.", 0), ("row", 0), ("MitgliedsNr", 4001), ("Member No", 70)])
+@pytest.mark.parametrize(("head", "first"), [("Nr", 1), ("lfd. Nr.", 0), ("row", 0), ("MitgliedsNr", 4001), ("MemberNo", 70)])
 def test_a_column_that_counts_rows_or_numbers_people_is_no_feature_beside_names(tmp_path: Path, head: str, first: int) -> None:
     people = lines(
         ((first + k, f"Kim N{k}", 20 + k, 1 + k * 7 % 30, "ab"[k % 2]) for k in range(30)), f"{head},Name,Age,Rank,Dept"
