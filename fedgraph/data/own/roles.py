@@ -301,6 +301,8 @@ def _without_answers(table: Table, ends: Sequence[str] | None, answers: list[str
     writers = [name for name in table.names if key and says("writer", name) and len(table.different(name)) < len(table.frame)]
     for name in (name for name in table.names if writers and name not in (key, *writers)):
         named, rows = table.different(name) - {""}, table.different(key)
+        filled = {own: sum(bool(a and b) for a, b in zip(table.ids(name), table.ids(own), strict=True)) for own in writers}
+        writers.sort(key=lambda own: (-filled[own], not is_id_name(own)))  # whoever was invited wrote nothing
         if table.refers.get(name) != table.where and not (says("reply", name) and 2 * len(named & rows) > len(named)):
             continue
         pairs = f"SELECT a.{writers[0]} AS source, b.{writers[0]} AS target FROM {table.stem} a JOIN {table.stem} b"
@@ -1272,9 +1274,9 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
-    bare = [bool(ends) and not one for one in filled[at].any(axis=0)]
+    bare = np.array(~filled[at].any(axis=0), dtype=bool) & bool(ends)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
-        few[k] = _is_sum(columns[0][k], bare[k])
+        few[k] = _is_sum(columns[0][k], bool(bare[k]))
     few &= ~filled[at].all(axis=0) if ends else True
     apart = [k for k in np.flatnonzero(few).tolist() if id_text(columns[first[k]][k]) not in named]
     known = set(map(_letters, named)) if apart else set()
@@ -1297,7 +1299,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0], bare[k])
+        total = _is_sum(row[0][0], bool(bare[k]))
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1446,6 +1448,8 @@ def _holders(
         ids |= rows if not number else {}
         again = sum(map(bool, every)) - len(mine)
         more = f", as {again - 1:,} more of {len(every):,} rows do" if again > _MOST_TOLD else ""
+        if number and not (said or mine & ids.keys() or is_labels(table)):
+            _written_otherwise([chosen[0][0], table])  # its rows are other things, and it may say who is tied
         for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
