@@ -102,7 +102,8 @@ class Federation:
             split_from_edges=self.split_from_edges,
             split_from_labels=self.split_from_labels,
             component_from_edges=held.nodes_from_edges,
-            columns_from_rows=held.columns_from_rows and self.public_attributes is None,
+            # whoever reads public rows may know what was made of them; of own data ties decide, too, which columns are left out
+            columns_from_rows=held.columns_from_rows and (self.public_attributes is None or held.provenance.source == "own"),
             features_from_edges=held.features_from_edges,
             colluders=self.colluders if self.world.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
             columns=held.columns if held.columns is not None and held.columns.places.size else None,

@@ -50,7 +50,12 @@ def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
         DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
     """
     if row is None:
-        best = answer.least(answer.ask(table.answering(run.rows)))
+        questions = answer.ask(table.answering(run.rows))
+        best = answer.least(questions)
+        useless = [q.free for q in questions if q.free and (q.kept if best is None else best in q.rows and not q.repays(best))]
+        if useless:
+            said = f"no private row does better than {useless[0].name}, which releases nothing private"
+            raise DataError(f"{run.folder}: {said}, so none is the answer; name a ROW, as results link to it")
         if best is None:
             raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
         row = next(one for one in run.rows if one.row == best.row)

@@ -1,6 +1,7 @@
 """What is public although it was computed from private data: each is an assumption, where it is private at all."""
 
 import ast
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,9 +92,10 @@ def test_what_the_data_were_made_from_is_told_in_every_world(protocol: protocols
     """The method states an assumption of what it is told, and of nothing else."""
     told = {"nodes_from_edges": "component_from_edges"}.get(given, given)
     rows_public = protocol in ("inductive-edges", "transductive")  # whoever reads all rows may know what was made of them
-    for value in (True, False):
-        for world in every_world(replace(library, **{given: value}), protocol):
-            expected = value and not (given == "columns_from_rows" and rows_public)
+    for value, own in itertools.product((True, False), repeat=2):  # and of own data by ties, which are private
+        source = replace(library.provenance, source="own") if own else library.provenance
+        for world in every_world(replace(library, provenance=source, **{given: value}), protocol):
+            expected = value and not (given == "columns_from_rows" and rows_public and not own)
             assert getattr(world.facts, told) == expected, world.world.words
 
 

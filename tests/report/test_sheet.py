@@ -17,6 +17,7 @@ import fedgraph
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.commands import base as cli
+from fedgraph.errors import DataError
 from fedgraph.federation import world_of_trust
 from fedgraph.privacy.events import PureDP, Unprotected
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine
@@ -114,6 +115,17 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(tmp_path: Path, 
         assert re.search(told, line), edit
         assert f"{tmp_path / 'r'}: the cell of features · default, seed 0," in line, edit
     assert not (tmp_path / "o").exists()
+
+
+def test_no_row_is_signed_unasked_where_none_is_better_than_what_releases_nothing(tmp_path: Path) -> None:
+    free = [replace(cell("open", 1.0, 0.6 + s / 10, s), epsilon_provable=0.0, paths={}, ledger=()) for s in range(2)]
+    for accuracy, signed in ((0.6, False), (0.9, True)):
+        folder = saved(tmp_path / str(accuracy), *free, *(cell("sound", 1.2, accuracy + s / 10, s) for s in range(2)))
+        if signed:
+            assert made(folder).html
+        else:
+            with pytest.raises(DataError, match="no private row does better than v, which releases nothing"):
+                made(folder)
 
 
 def test_a_measured_epsilon_says_which_bound_it_is(tmp_path: Path) -> None:

@@ -420,7 +420,8 @@ def _is_nodes(file: Path) -> bool:
 
 
 def _holds_several(file: Path) -> bool:
-    return file.suffix.casefold() == ".graphml" and len(re.findall(rb"<(?:\w+:)?graph[\s>/]", file.read_bytes())) > 1
+    beside = rb"</(?:\w+:)?graph>\s*<(?:\w+:)?graph[\s>/]"  # and not one within another
+    return file.suffix.casefold() == ".graphml" and re.search(beside, file.read_bytes()) is not None
 
 
 def _folders(path: Path) -> list[Path]:

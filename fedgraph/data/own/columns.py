@@ -262,8 +262,9 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
-    numbers = "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers"
-    remedy = {True: "finite numbers, or empty: missing", False: numbers}
+    kind = "dates" if column.how == "date" else "finite numbers"
+    other = "or text: one-hot" if column.kind == "text" else f"an empty cell, or drop: [{column.name}]"
+    remedy = {True: f"{kind}, or empty: missing", False: f"{kind}, {other}"}
     choice = wrong & (column.empty | (column.kind == "text"))  # what one word allows is said once for the column
     told = wrong & ~choice
     alike = {emptiness: np.flatnonzero(choice & (column.empty == emptiness)) for emptiness in (True, False)}
@@ -487,7 +488,9 @@ def _columns_like_edges(
         if dense
         else []
     )
-    drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
+    inside = {name.rpartition(".")[0] for name in names}  # as all are, of records
+    front = f"{inside.pop()}." if len(inside) == 1 else ""
+    drawn = [names[place] for place in dense if names[place].removeprefix(front).casefold() in ("x", "y")]  # by a program
     found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
     measured = [name for name in names if says("measure", name)]
     short = [name for name in names if says("perhaps a measure", name)]

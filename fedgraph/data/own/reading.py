@@ -24,7 +24,7 @@ from fedgraph.data.base import adjacencies
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
-from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
+from fedgraph.data.own.roles import Holder, Roles, find_roles, goes_with_ties, is_labels
 from fedgraph.data.own.tables import Gathered, ReadingQuestion, drawn_columns
 from fedgraph.data.own.words import called_so, date_in, id_text, names_people, plain_name, says, says_who
 from fedgraph.errors import DataError, ScenarioError
@@ -228,7 +228,7 @@ def _between_kinds(roles: Roles) -> list[str]:
         share = np.bincount(np.concatenate([number[one], number[two]]), minlength=len(kinds)) / max(1, 2 * one.size)
         if one.size and share.max() < 1 and one.size * math.log1p(-np.square(share).sum()) < math.log(_BY_CHANCE):
             what = "if these are kinds of nodes, such as people and what they share, bring pairs of people who share one as "
-            what += "source,target; where both stay, the kind may be a column, and another one the label"
+            what += "source,target, or let the kind be a column and another one the label"
             found.append(f"no tie is between two of one {column!r} ({', '.join(map(str, sorted(kinds)))}): {what}")
     return found
 
@@ -729,7 +729,7 @@ def _columns_of(
                 cells = ["" if cell == "NULL" else cell for cell in cells]
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "a program draws people so" if column in drawn and column not in rules.bounds else told
-            told = told if rules.from_edges else table.of_ties.get(column, told)
+            told = told if rules.from_edges else table.of_ties.get(column, told or goes_with_ties(roles, column, cells))
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
             if not told and column not in rules.bounds and names_people({id_text(cell) for cell in set(cells) if cell}, ids):
                 told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
@@ -801,7 +801,7 @@ def _far_above(counts: Mapping[str, int]) -> list[str]:
 
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
-    """A remark where a column alone tells nearly every label, or has a value for people of one class alone."""
+    """A remark where a column alone tells nearly every label, or has a value (or the rarer of two) for one class alone."""
     if label is None:
         return []
     pairs = {pair: count for pair, count in Counter(zip(cells, label.texts, strict=True)).items() if pair[1] is not None}
@@ -815,6 +815,8 @@ def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> lis
     many = len(sizes) > _MOST_PARTS or 5 * len(sizes) > known
     nothing = {"", "-1", "-1.0", "NaN", "nan", *(("0", "0.0") if many else ())}
     usual, parts = max(sizes, key=sizes.__getitem__), dict[str, Counter[str]]()
+    rare = next((cell for cell in sizes if cell != usual), "") if len(sizes) == 2 and not nothing & sizes.keys() else ""
+    nothing |= {usual} if rare else set()  # of yes and no, the one that fewer have
     for (cell, text), count in pairs.items():
         filled[str(text)] += count if cell not in nothing else 0
         parts.setdefault(cell if not many or cell == usual else "all others", Counter())[str(text)] += count
@@ -824,7 +826,8 @@ def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> lis
         return [f"column {column} alone tells the label of {right:,} of {known:,} people, {WRITTEN_AFTER}"]
     count, (one, most) = filled.total(), (filled.most_common(1) or [("", 0)])[0]
     if _FEWEST <= count < known and most == count and count * math.log(classes[one] / known) < math.log(_BY_CHANCE):
-        return [f"column {column} has a value for {count:,} people, all of the class {one}, {WRITTEN_AFTER}"]
+        has = f"is {rare!r}" if rare else "has a value"
+        return [f"column {column} {has} for {count:,} people, all of the class {one}, {WRITTEN_AFTER}"]
     told = _told_by_size(cells, label.texts) if many else 0
     return [f"column {column}, cut at one or two numbers, tells the label of {told:,} of {known:,} people, {WRITTEN_AFTER}"] * (
         told > 0

@@ -8,6 +8,7 @@ are the same in every table, so that cells alone say nothing.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -113,12 +114,12 @@ def related(
         if joins and ends is None and not (open_ or sided or tied):
             raise DataError(_joined(joins[0], named[joins[0].where]))
         found.aside |= {one.title: "which rows of two other tables belong together: no ties between people" for one in joins}
-        return [one for one in tables if one not in joins]
+        refers = {one.where: {name: other.title for name, other in named[one.where].items()} for one in open_}
+        kept = [one for one in tables if one not in joins]
+        return [replace(one, refers=refers[one.where]) if one in open_ else one for one in kept]
     ties = tied[0]
     if ends is None and len(pairs[ties.where]) > 1:
-        either = " or ".join(f"{one} and {two}" for one, two in pairs[ties.where][:4])
-        asked = f"{ties.where}: which columns are the ends of ties: {either}? Say --ends ONE TWO"
-        raise ReadingQuestion(asked, "ends", pairs[ties.where])
+        raise which_ends(ties, pairs[ties.where])
     pair = pairs[ties.where][0] if ends is None else (told[ties.where][0][0], told[ties.where][1][0])
     people = next((named[ties.where][name] for name in pair if name in named[ties.where]), None)
     people = chosen[0][0] if chosen and chosen[0][0] in able else people
@@ -127,6 +128,10 @@ def related(
         if len(holding) != 1:
             return tables
         (people,) = holding
+    for name, other in ((name, named[ties.where].get(name, people)) for name in pair):
+        if other is not people and counts_rows(other, keys[other.where]):  # the same numbers, of others
+            person = pair[pair[0] == name]
+            raise DataError(no_ties_through(ties, person, name, f"{name!r} names rows of {other.title}, not of {people.title}"))
     kept = [one for one in tables if one not in able]
     for one in able:
         columns = [name for name, other in named[one.where].items() if other is people]
@@ -187,6 +192,13 @@ def several_ties(called: Sequence[str]) -> DataError:
     )
 
 
+def which_ends(table: Table, pairs: Sequence[tuple[str, str]]) -> ReadingQuestion:
+    """Which of several pairs of columns are the ends."""
+    either = " or ".join(f"{one} and {two}" for one, two in pairs[:8])
+    asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
+    return ReadingQuestion(f"{asked}; if several are, write all pairs as source,target", "ends", pairs)
+
+
 def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> None:
     called = [one.title for one in tied]
     if len({own[0] for own in pairs}) < len(pairs):
@@ -198,7 +210,14 @@ def _which(tied: Sequence[Table], pairs: Sequence[list[tuple[str, str]]]) -> Non
 
 def _joined(table: Table, named: _Named) -> str:
     (one, first), (two, second) = list({other.where: (name, other) for name, other in named.items()}.values())[:2]
+    if says_people(two, second.stem) > says_people(one, first.stem):
+        one, first, two, second = two, second, one, first
     return no_ties_through(table, one, two, f"{one!r} names rows of {first.title} and {two!r} rows of {second.title}")
+
+
+def says_people(*names: str) -> int:
+    """By how many of the names of a column, and of its table, people are meant, less those by which things are."""
+    return sum((says("writer", name) or says("someone", name)) - says("things", name) for name in names)
 
 
 def no_ties_through(table: Table, one: str, two: str, said: str) -> str:

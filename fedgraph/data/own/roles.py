@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, repeat
+from itertools import combinations, pairwise, repeat
 from pathlib import Path
 from typing import cast
 
@@ -29,7 +29,9 @@ from fedgraph.data.own.relations import (
     no_ties_through,
     own_key,
     related,
+    says_people,
     several_ties,
+    which_ends,
 )
 from fedgraph.data.own.tables import TOTAL, Gathered, ReadingQuestion, Table, number_like, spread
 from fedgraph.data.own.words import (
@@ -59,6 +61,7 @@ _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets kee
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
+_HOUSEHOLD = 4  # people of one value, on average, up to which a column may say who lives together
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
@@ -70,15 +73,16 @@ _FEW_LABELS = 3  # columns of a table of labels that is called ``class``
 _MOST_TOLD = 8  # rows of one fault that are told one by one
 _FEWEST_NAMED = 50  # names of others by which it is looked for how people are named
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
-_MOST_KINDS = 4  # of nodes, that ties are between
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
+_BELOW = re.compile(r"-\d+")
+_NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
 _BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
-_NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
 _PART = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=[,;|\n]|$)|[^,;|\n]+')  # of a list, in which a name with a comma is quoted
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -163,6 +167,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
             raise
         raise DataError(answers[0]) from why
     others, ties = [table for table in tables if table is not ties], _without_notes(ties, frozenset(), remarks, pair)
+    if ends is None and ties.headed and others:
+        _require_two_people(ties, pair, others)
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
@@ -215,7 +221,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         if (kept & nothing).any():
             remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
         kept &= ~nothing
-    remarks += _named_by_most(ids, one[kept], two[kept]) + _between_kinds(holders, one[kept], two[kept])
+    remarks += _named_by_most(ids, one[kept], two[kept])
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
@@ -261,18 +267,6 @@ def _named_by_most(ids: Sequence[str], one: np.ndarray, two: np.ndarray) -> list
         return []
     said = f"{ids[first]!r} is named by {named[first]:,} of {n:,} people, and nobody else by more than a third as many"
     return [f"{said}: does it stand for nobody? If so, empty these cells, or leave out these lines"]
-
-
-def _between_kinds(holders: Sequence[Holder], one: np.ndarray, two: np.ndarray) -> list[str]:
-    """A remark where no tie is between two of a kind, such as heroes and comics, as a column of all people says."""
-    for holder in holders[:1] if len(one) >= _FEW_TIES else ():
-        first, second = holder.rows[one], holder.rows[two]
-        for name in (name for name in holder.table.names[:_WIDE] if name != holder.id):
-            codes, kinds = holder.table.coded(name)
-            if 2 <= len(kinds) <= _MOST_KINDS and "" not in kinds and not (codes[first] == codes[second]).any():
-                said = f"no tie is between two of one {name!r} ({', '.join(kinds)}): if one of these is what people share"
-                return [f"{said}, write pairs of those who do as source,target"]
-    return []
 
 
 def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
@@ -423,7 +417,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
-        people = [pair for pair in pairs if not any(says("things", name) for name in pair)]
+        people = [pair for pair in pairs if not any(says("things", name) or name in table.refers for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people and (told := _with_things(table)):
@@ -442,9 +436,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
             raise ReadingQuestion(asked, "ends", [(one, two)])
         pairs = people or pairs
     if len(pairs) > 1:
-        either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
-        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
-        raise ReadingQuestion(asked, "ends", pairs)
+        raise which_ends(table, pairs)
     return table, pairs[0]
 
 
@@ -561,7 +553,31 @@ def _with_things(table: Table, tables: Sequence[Table] = ()) -> str:
     people = [name for name in called if name not in things]
     if len(people) != 1 or len(things) != 1:
         return ""
+    if says_people(things[0]) > says_people(people[0]):
+        people, things = things, people
     return no_ties_through(table, people[0], things[0], f"{people[0]!r} names people and {things[0]!r} what they share")
+
+
+def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> None:
+    """Asks where one stands beside two equals, as a captain beside two of the crew; ``DataError`` where equals are three."""
+    every = [key for other in others for key in _keys(other).values()]
+    known = max(every, key=lambda key: _cover(ties, pair, [key]), default=frozenset[str]())
+    equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
+    if not {*pair} <= {*equals}:
+        return
+    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
+    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
+        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
+        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
+        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+    if more and _unnumbered(pair[0]):
+        raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
+
+
+def _unnumbered(name: str) -> str:
+    """A name without the number, or the letter, at its end, in which columns of equals differ."""
+    return re.sub(r"[ _.-]*(\d+|(?<![^\W_])[A-Za-z]|(?<=[a-z])[A-Z])$", "", name)
 
 
 def _require_one_kind_of_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table]) -> None:
@@ -621,10 +637,37 @@ def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
 
 
+def _alike(table: Table, pair: tuple[str, str]) -> float:
+    """The share of all who stand in two columns that stands in both."""
+    one, two = map(table.different, pair)
+    return len(one & two) / max(1, len(one | two))
+
+
 def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) -> float:
     """The largest share of each of both ends that one column of ids holds."""
     held = [own for column in pair if (own := table.different(column))]
     return max((min(len(own & key) / len(own) for own in held) for key in keys), default=0.0) if held else 1.0
+
+
+def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], least: float) -> list[_Pair]:
+    """Of pairs those that hold most ids, if that is enough, and those of people: a few who are nobody decide nothing."""
+    covers = {pair: _cover(table, pair, keys) for pair in pairs}
+    most = max(covers.values(), default=0.0)
+    if most < least:
+        return []
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    people = [{name for name in names if _are_people(table, name, key)} for key in keys]
+    return [pair for pair in pairs if covers[pair] == most or any(own.issuperset(pair) for own in people)]
+
+
+def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    own = {one for one in table.different(name) if one.casefold() not in NOTHING}
+    share = len(own & key) / max(1, len(own))
+    if 2 * sum(map(str.isdigit, key)) >= len(key):
+        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
+    return 0 < len(cells) <= 2 * sum(cells)
 
 
 def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
@@ -637,14 +680,11 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if not len(table.frame):  # a header alone: its names decide
         named = strong or (weak if says("ties", table.stem) else [])
         return (4, named[:1]) if named else None
-    covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
-    if sure := [pair for pair in strong if covers[pair] >= 0.5]:
-        most = max(covers[pair] for pair in sure)
-        sure = [pair for pair in sure if covers[pair] == most]
+    if sure := _held(table, strong, keys, 0.5):
         plain = [pair for pair in sure if tuple(map(plain_name, pair)) in _PLAIN]
         return 4, plain[:1] or sure
-    if sure := [pair for pair in weak if covers[pair] >= 0.5]:
-        return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
+    if sure := _held(table, weak, keys, 0.5):
+        return 3, sure
     if strong and (not keys or len(names) <= 6 or says("ties", table.stem)):
         if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
             met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
@@ -658,14 +698,20 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
     filled = [name for name in filled if name != own]
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
-    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
+    if held := _held(table, pairs, keys, 1.0):
         return 1, held
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (likely[0], likely[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         words = any(cell and not cell.isdigit() for cell in table.ids(likely[1]))  # numbers between them may be ends, too
         inner = [outer] if words else [(one, two) for one, two in pairs if likely[0] not in (one, two)]  # behind a time
-        shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
-        return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
+        alike = {pair: _alike(table, pair) for pair in (first, *inner)}
+        nearest = max(inner or [first], key=alike.__getitem__)
+        told = [csv_number(cell) for cell in table.ids(first[0])]
+        timed = alike[nearest] > alike[first] and all(
+            one <= two for one, two in pairwise(told)
+        )  # through other people's numbers
+        shared = [nearest] if alike[nearest] > 0 and (timed or not alike[first]) else []
+        return 0.5, [*shared, first] if not words else [*shared, first][:1]
     beside = any(says("apart", name) for name in names)
     return (0.4, [first]) if says("ties", table.stem) and len(names) == len(filled) == 2 and not beside else None
 
@@ -688,7 +734,7 @@ def _is_keyed(
     """Whether a table holds the ids of all ends of another that is as surely one of ties, and not the other way round."""
     mine = list(keys[one[0].where].values())
     for other in every:
-        if other is not one and other[1] >= one[1] and _cover(other[0], other[2][0], mine) == 1.0:
+        if other is not one and other[1] >= one[1] and any(_cover(other[0], pair, mine) == 1.0 for pair in other[2]):
             theirs = list(keys[other[0].where].values())
             if _cover(one[0], one[2][0], theirs) < 1.0:
                 return True
@@ -736,7 +782,7 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
-        alike = [name for name in tables[0].names if re.sub(r"\d+$", "", name) == re.sub(r"\d+$", "", one) != one]
+        alike = [name for name in tables[0].names if _unnumbered(name) == _unnumbered(one) != one]
         if len(alike) > 2 and two in alike:
             said = f"{', '.join(map(repr, alike[:6]))} name several in each row"
             said += ", of whom none has a row: whom one person alone knows is no tie between them"
@@ -866,11 +912,16 @@ def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
             every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
             own = [int(one) for one in every & ids]
             if name != key and 0 < len(own) == len(every) < filled:
-                spread, many = 2 * (max(own) - min(own)) > max(known) - min(known), len(own) > min(_MARKS, len(ids) / 4)
-                found += [(key, name)] * (spread and (says("superior", name) or (many and not says("things", name))))
+                found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found
     return []
+
+
+def _go_through(own: Sequence[int], ids: Sequence[int], name: str) -> bool:
+    """Whether numbers of a column so called are of all parts of the ids, and many, or superiors."""
+    spread, many = 2 * (max(own) - min(own)) > max(ids) - min(ids), len(own) > min(_MARKS, len(ids) / 4)
+    return spread and (says("superior", name) or (many and not says("things", name)))
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
@@ -969,7 +1020,7 @@ def _lists(tables: Sequence[Table]) -> str:
                     alike = several > _FEW_TIES and len(every & known) >= _NEARLY * len(every)
                     if key and alike and not _decimals(name, table.texts(name)[:_SEEN], known):
                         said = f"{table.where}: {name!r} lists ids of {other.title}, no two columns hold them"
-                        return f"{said}; allowed: a table source,target of the pairs of those who stand in one list"
+                        return f"{said}; {_PAIRS_OF} list"
     return ""
 
 
@@ -1046,7 +1097,7 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             single |= held[0] >= max(_MOSTLY, held[1])
             lists = whole if single else parted
             listed = [one for own in lists for one in own if one]
-            given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
+            given = [one for one in listed if not _BELOW.fullmatch(one)] if len(names) > 1 else listed  # without codes
             if key in (*names, "") or key not in place or len(listed) <= len(table.frame) / 4:
                 continue
             if names[0] in keys and place[key] > place[names[0]]:
@@ -1081,21 +1132,51 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
 
 
 def _going_with(table: Table, tied: Sequence[str]) -> dict[str, str]:
-    """Columns that say of whom one of ties names: each tells the other, or it is called as that one and follows from it."""
+    """Columns that say of whom one of ties names."""
     found = dict[str, str]()
     coded = {name: table.coded(name) for name in table.names}
     filled = {name: np.array([one.casefold() not in NOTHING for one in ids])[codes] for name, (codes, ids) in coded.items()}
     for tie in tied:
-        parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
-        words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
         for column in (name for name in table.names if name not in (*tied, *found)):
             there = filled[tie] & filled[column]
-            named, cells = coded[tie][0][there], coded[column][0][there]
-            again = np.bincount(named)[named] > 1
-            both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
-            if both or (any(word in column.casefold() for word in words) and _follows(named, cells)):
+            if _goes_with(tie, coded[tie][0][there], column, coded[column][0][there]):
                 found[column] = f"it goes with {tie!r}, which says ties"
     return found
+
+
+def _goes_with(tie: str, named: np.ndarray, column: str, cells: np.ndarray) -> bool:
+    """Whether each tells the other, or one is called as the other and follows from it. named, cells: int64 [rows], numbers."""
+    if not named.size:
+        return False
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tie).casefold().split(".")
+    words = next(filter(None, (re.findall(r"[^\W\d_]{4,}", one) for one in parts[::-1])), [])
+    again = np.bincount(named)[named] > 1
+    both = again.sum() >= _FEW_TIES and _follows(named[again], cells[again]) and _follows(cells[again], named[again])
+    return bool(both or (any(word in column.casefold() for word in words) and _follows(named, cells)))
+
+
+def goes_with_ties(roles: Roles, column: str, cells: Sequence[str]) -> str:
+    """Why a column of people says who is tied to whom: of whom each names, or which few know each other; "" where it does not.
+
+    cells: of all people.
+    """
+    apart = roles.one != roles.two
+    one, two, n = roles.one[apart], roles.two[apart], len(roles.ids)
+    if one.size < _FEW_TIES:
+        return ""
+    codes, texts = pd.factorize(np.array(cells, dtype=object))
+    filled = np.array([text.casefold() not in NOTHING for text in texts])[codes]
+    same = (codes[one] == codes[two]) & filled[one]
+    if _HOUSEHOLD * len(texts) >= n and same.sum() >= _NEARLY * one.size:
+        return "ties are between those who have one value of it"
+    for mine, other, end in ((one, two, roles.ends[1]), (two, one, roles.ends[0])):
+        names = np.bincount(mine, minlength=n)
+        if (names == 1).sum() < _NEARLY * (names > 0).sum():
+            continue  # one names several
+        there = filled[mine]
+        if _goes_with(end if roles.ties.headed else "", other[there], column, codes[mine][there]):
+            return f"it goes with {end!r}, which says ties"
+    return ""
 
 
 def _follows(one: np.ndarray, two: np.ndarray) -> bool:
@@ -1659,27 +1740,31 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 
 
 def _without_header(
-    ties: Table, pair: tuple[str, str], position: Container[str], remarks: list[str]
+    ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
-    if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
+    unknown = sum(end not in position for side in (one, two) for end in side[1:])
+    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
         return ties, pair
+    if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
+        return ties, pair  # people who are written otherwise
     remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
     return _with_header(ties, pair)
 
 
 def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, str]]:
-    """With its first row as names of its ends."""
-    called = ties.ids(pair[0])[0], ties.ids(pair[1])[0]
-    if not all(called) or called[0] == called[1] or not set(called).isdisjoint(ties.names):
-        called = pair
-    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
-    return replace(ties, frame=frame, lines=ties.lines[1:]), called
+    """With its first row as names of its columns, but for numbers."""
+    first = {name: ties.ids(name)[0] for name in ties.names}
+    counts = Counter([*first.values(), *first])
+    first = {name: cell for name, cell in first.items() if cell and counts[cell] == 1}
+    called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
+    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
+    return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
 
 
 def _people_and_ties(table: Table) -> list[Table]:
@@ -1726,7 +1811,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
         kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
@@ -1773,8 +1859,8 @@ def _first_again(table: Table, remarks: list[str]) -> Table:
 
 
 def _letters(one: str) -> str:
-    """An id without case, spaces and signs, and of a number without zeros that say nothing."""
-    return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
+    """An id without case, spaces and signs, and of a number without zeros that say nothing; -1 is another than 1."""
+    return one if _BELOW.fullmatch(one) else re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
 # How one system writes ids and another does not, from what says least of a person to what says most

@@ -35,7 +35,18 @@ from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import lakes, replies
 from fedgraph.data.own.columns import bare_number, csv_number
-from fedgraph.data.own.words import ID_NAMES, NOTHING, SIDES, WEAK_SIDES, id_text, is_id_name, plain_name, says, sides_of
+from fedgraph.data.own.words import (
+    ID_NAMES,
+    NOTHING,
+    SIDES,
+    WEAK_SIDES,
+    id_text,
+    is_id_name,
+    names_people,
+    plain_name,
+    says,
+    sides_of,
+)
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
 
@@ -1244,13 +1255,17 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     _require_declared(parts, where)
     if xgmml:
         return _xgmml(root, where)
+    told_of: dict[str, _Facts] = {}
     try:
         if _tag(root) == "gexf":
             for one in root.iter():  # the names of 1.2, of whatever edition, and wherever that is said to lie
                 one.tag = f"{{http://www.gexf.net/1.2draft{'/viz' * ('viz}' in str(one.tag))}}}{_tag(one)}"
             graphs = [_without_times(nx.read_gexf(io.BytesIO(ElementTree.tostring(root))))]
         elif "<graphml" in start:
-            named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
+            told_of = _unnested(parts)
+            named = (ElementTree.tostring(root) if told_of else content).replace(
+                b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1
+            )
             named = re.sub(
                 rb'attr\.type="(vector_\w+|python::object|u?int\w+|short)"', b'attr.type="string"', named
             )  # of graph-tool
@@ -1266,9 +1281,42 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     for number, (graph, part) in enumerate(zip(graphs, parts, strict=True), 1):
         told = {str(key): cell_text(value) for key, value in graph.graph.items() if not isinstance(value, (Mapping, list))}
         name = part.get("id") or str(number)
+        for node in told_of.keys() & graph.nodes:
+            graph.nodes[node].update(told_of[node])
         people, ties = network_tables(graph, where)
-        found += [replace(table, graph=name, told=told) for table in (_undrawn(people), ties)]
+        people = _without_containers(_undrawn(people), ties, "container" if told_of else "pid")
+        found += [replace(table, graph=name, told=told) for table in (people, ties)]
     return found
+
+
+def _unnested(graphs: Sequence[Element]) -> dict[str, _Facts]:
+    """Moves what lies in graphs of nodes to the graph around; node → which one holds it, and, if it holds some, yEd's title."""
+    told: dict[str, _Facts] = {}
+    for around, node in [(graph, one) for graph in graphs for one in graph.iter() if _tag(one) == "node"]:
+        node.attrib.pop("yfiles.foldertype", "")
+        for inner in [one for one in node if _tag(one) == "graph"]:
+            node.remove(inner)
+            around.extend(moved := [one for one in inner if _tag(one) in ("node", "edge")])
+            told |= {str(one.get("id")): {"container": node.get("id")} for one in moved if _tag(one) == "node"}
+            if titles := [one.text for one in node.iter() if _tag(one) == "NodeLabel"]:
+                told.setdefault(str(node.get("id")), {})["label"] = titles[0]
+    return told
+
+
+def _without_containers(people: Table, ties: Table, column: str) -> Table:
+    """Without nodes that hold others, as a column says, and have no tie: it says the title of each that has one of its own."""
+    ids, tied = people.ids(str(people.id)), frozenset().union(*(ties.different(end) for end in ties.ends or ()))
+    holding = (people.different(column) if column in people.names else frozenset()) & {*ids} - tied
+    if not holding:
+        return people
+    heads = zip(ids, *(people.texts(name) for name in ("label", "name") if name in people.names), strict=True)
+    called = {one: next(filter(None, own), one) for one, *own in heads if one in holding}
+    called = called if len({*called.values()}) == len(called) else {one: one for one in called}
+    found = people.some(np.array([one not in holding for one in ids]))
+    frame = found.frame.assign(**{column: [called.get(one, one) for one in found.ids(column)]})
+    such = f"{counted(len(called), 'node')} that no tie names, such as {next(iter(called.values()))!r},"
+    said = f"{such} hold others and are no people: {column!r} says who lies in which"
+    return replace(found, frame=frame, remarks=[*people.remarks, said])
 
 
 def _without_times(graph: nx.Graph) -> nx.Graph:
@@ -1320,11 +1368,19 @@ _COLOUR = re.compile(r"#[0-9a-f]{3,8}|(rgba?\()?\d{1,3}(\s*,\s*[\d.]+){2,3}\)?",
 def drawn_columns(table: Table, by_format: bool = False) -> list[str]:
     """Columns that say where and how a program draws people: it placed them by their ties, or coloured them by their class.
 
-    Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn.
+    Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn. What
+    stands within a record, such as ``attributes.x``, is called as its last part.
     """
-    called = {name.casefold(): name for name in table.names}
+    inside: dict[str, dict[str, str]] = {}
+    for name in table.names:
+        front, _, last = name.rpartition(".")
+        inside.setdefault(front, {})[last.casefold()] = name
+    return [name for called in inside.values() for name in _drawn(table, called, by_format)]
+
+
+def _drawn(table: Table, called: Mapping[str, str], by_format: bool) -> list[str]:
     places = _PLACES if by_format else {"viz"}  # elsewhere a position is one that somebody holds
-    drawn = [name for name in table.names if re.split("[.:]", name)[0] in places]
+    drawn = [name for name in called.values() if re.split("[.:]", name)[0] in places]
     channels = [called[one] for one in "rgb" if one in called]
     drawn += channels if len(channels) == 3 and all(_CHANNEL.fullmatch(c) for n in channels for c in table.texts(n)) else []
     for name in (called[one] for one in ("color", "colour") if one in called):
@@ -1612,13 +1668,15 @@ def _json(text: str, where: str) -> list[Table]:
         found["nodes"] = [{"id": key, **one} for key, one in named.items()]
     if isinstance(found.get("adjacency"), list) and isinstance(found.get("nodes"), list):
         return _networkx(lambda nx: nx.adjacency_graph(found), where, "adjacency data of networkx")
+    compound = "parent" if isinstance(found.get("elements"), Mapping) else ""
     if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
         lists = {key: part for key, part in inside.items() if isinstance(part, list)}
         found = {key: [{**one.get("data", one), "position": one.get("position")} for one in own] for key, own in lists.items()}
     links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
     people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
     if links and people:
-        return _node_link(found[people], found[links], where)
+        nodes, tied = _node_link(found[people], found[links], where)
+        return [_without_containers(nodes, tied, compound), tied]
     values = list(found.values())
     if found.keys() == {"columns", "index", "data"}:  # as pandas splits a table
         return [frame_table(pd.DataFrame(found["data"], columns=found["columns"]), where)]
@@ -1812,11 +1870,22 @@ def _texts(values: pd.Series[Any], where: str) -> list[str]:
     return [cell_text(value) for value in values.astype(object)]
 
 
+def _names_others(name: str, lists: Sequence[Any], beside: Mapping[str, pd.Series[Any]]) -> bool:
+    """Whether lists of one length name people whom a column beside names, too, so that no place of them is a column."""
+    if not all(isinstance(one, (str, int, np.integer)) for own in lists for one in own):
+        return False
+    ids = {cell_text(one) for own in lists for one in own}
+    if any(name in pair for pair in sides_of([name, *beside], SIDES)):
+        return True
+    known = ({*_texts(values, name)} - {""} for values in beside.values())
+    return any(names_people(ids, own) or names_people(own, ids) for own in known)
+
+
 def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     """A pandas table, its index among the columns where that is no plain count of rows.
 
     Args:
-        frame: any columns; a column of vectors of one length becomes columns.
+        frame: any columns; a column of vectors of one length becomes columns, unless they name people.
         where: what it is called in a message.
         said: further attributes of ``Table``.
 
@@ -1834,14 +1903,16 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     cells: dict[str, list[str]] = {}
     if not plain:
         cells[str(frame.index.name or "")] = [cell_text(value) for value in frame.index]
+    lists = {name: list(values) for name, values in columns.items() if len(values) and values.dtype == object}
+    lists = {name: own for name, own in lists.items() if all(isinstance(one, (list, tuple, np.ndarray)) for one in own)}
+    lists = {name: own for name, own in lists.items() if not any(isinstance(part, Mapping) for one in own for part in one[:1])}
+    others = {name: values for name, values in columns.items() if name not in lists} if lists else {}
     for name, values in columns.items():
-        vectors = len(values) and values.dtype == object and all(isinstance(v, (list, tuple, np.ndarray)) for v in values)
-        vectors = vectors and not any(isinstance(part, Mapping) for one in values for part in one[:1])
-        if vectors and len({len(one) for one in values}) == 1:
-            for place in range(len(values.iloc[0])):
-                cells[f"{name} {place}"] = [cell_text(one[place]) for one in values]
-            continue
-        cells[name] = _texts(values, where)
+        own = lists.get(name, [])
+        if len({len(one) for one in own}) == 1 and not _names_others(name, own, others):
+            cells |= {f"{name} {place}": [cell_text(one[place]) for one in own] for place in range(len(own[0]))}
+        else:
+            cells[name] = _texts(values, where)
     found = pd.DataFrame(cells, dtype=object, index=range(len(frame)))
     numbered = bool(len(columns)) and all(isinstance(name, (int, np.integer)) for name in frame.columns)
     if plain and "role" not in said:

@@ -91,13 +91,13 @@ _PLAIN: dict[Kind, str] = {
 }
 # What Gephi, Cytoscape and others make of ties; of the short names one alone may be a fact of people, such as a degree of 3
 _OF_PROGRAMS: dict[Kind, str] = {
-    "groups": r"^(modularity[_ ]?class|component ?number|strong ?comp ?num|louvain[_ ]?class)\b",  # also of a text
-    "measure": r"^("
+    "groups": r"(^|\.)(modularity[_ ]?class|component ?number|strong ?comp ?num|louvain[_ ]?class)\b",  # also of a text
+    "measure": r"(^|\.)("
     r"\w*clos(e)?ness[_ ]?centrality|between+ess[_ ]?centrality|betweenness|page[_ ]?ranks?|eigen(vector)?[_ ]?centrality|"
     r"eccentricity|(weighted )?(in|out)[_ ]?degree|weighted degree|stat_inf_class|clustering[_ ]?coefficient|"
     r"average[_ ]?shortest[_ ]?path[_ ]?length|neighborhood[_ ]?connectivity|topological[_ ]?coefficient"
     r")$",
-    "perhaps a measure": r"^(degree|authority|hub|clustering|triangles|closeness|radiality|stress|kcore|coreness)$",
+    "perhaps a measure": r"(^|\.)(degree|authority|hub|clustering|triangles|closeness|radiality|stress|kcore|coreness)$",
 }
 _RULES = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in (_FILES | _PLAIN | _OF_PROGRAMS).items()}
 SIDES = (

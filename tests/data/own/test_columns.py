@@ -70,7 +70,7 @@ def test_words_for_nothing_among_numbers_are_empty_cells(tmp_path: Path) -> None
     with pytest.raises(DataError) as caught:
         load(tmp_path, table, text="one-hot", empty="refuse")
     assert str(caught.value).splitlines() == [
-        f"{tmp_path}/features.csv:2: column 'born' of node 'ada' is 'NA'; allowed: finite numbers, or empty: missing",
+        f"{tmp_path}/features.csv:2: column 'born' of node 'ada' is 'NA'; allowed: dates, or empty: missing",
         f"{tmp_path}/features.csv:3: column 'age' of node 'bob' is 'n/a'; allowed: finite numbers, or empty: missing",
     ]
     graph = load(tmp_path, table, text="one-hot", empty="missing")

@@ -455,12 +455,16 @@ def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: P
     assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
 
 
-def test_ties_between_two_kinds_alone_are_pointed_out(tmp_path: Path) -> None:
-    people = lines([*((f"W{k}", "woman") for k in range(5)), *((f"E{k}", "event") for k in range(7))], "id,kind")
-    files = {"people.csv": people, "ties.csv": lines(SHOWN, "source,target")}
-    said = "no tie is between two of one 'kind' (woman, event): if one of these is what people share"
-    assert said in given(tmp_path, files, label="kind").says
-    assert said not in given(tmp_path, files | {"ties.csv": lines([*SHOWN, ("W0", "W1")], "source,target")}, label="kind").says
+@pytest.mark.parametrize("first", [0, 20, 2000])
+def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(first: int, tmp_path: Path) -> None:
+    put(tmp_path, {"tij.dat": lines(((first + 2 * (k // 3), *pair) for k, pair in enumerate(PAIRS)), separator=" ")})
+    with pytest.raises(ReadingQuestion) as asked:
+        read(tmp_path)
+    assert asked.value.choices[0] == ("column 2", "column 3")
+    assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
+
+
+def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
     assert "nobody stands in both" in read(put(tmp_path / "alone", {"goes.csv": lines(SHOWN, "x,y")}), ends=["x", "y"]).says
 
 
@@ -522,6 +526,27 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
     })  # fmt: skip
     for name in ("a.parquet", "b.json", "c.json", "d.txt"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
+
+
+@pytest.mark.parametrize("called", [("from", "to"), ("id", "references")])
+@pytest.mark.parametrize("form", ["p{}", "{}"])
+@pytest.mark.parametrize("said", [False, True])
+def test_lists_of_one_length_have_no_places_where_they_name_people(
+    called: tuple[str, str], form: str, said: bool, tmp_path: Path
+) -> None:
+    first = 0 if called[0] == "from" else 900  # of numbers that nothing calls people's
+    rows = [{called[0]: form.format(first + k), called[1]: [form.format(first + (k + far) % N) for far in (1, 3)],
+             "place": [k, -k]} for k in range(N)]  # fmt: skip
+    reading = given(tmp_path, {"log.jsonl": "\n".join(map(json.dumps, rows))}, ends=called if said else None)
+    ids = [form.format(first + k) for k in range(N)]
+    assert ties_of(reading) == {frozenset((ids[k], ids[(k + far) % N])) for k in range(N) for far in (1, 3)}
+    assert said or "place 0" in reading.says
+
+
+def test_lists_of_whom_most_have_rows_are_several_people(tmp_path: Path) -> None:
+    rows = [{"id": f"p{k}", "references": [f"p{(k + 1) % N}", f"p{(k + 3) % N}", f"old{k}"]} for k in range(N)]
+    reading = given(tmp_path, {"log.jsonl": "\n".join(map(json.dumps, rows))}, ends=["id", "references"])
+    assert ties_of(reading) == {frozenset((row["id"], one)) for row in rows for one in row["references"]}
 
 
 @pytest.mark.parametrize(("column", "none", "some"), [("friends", "0", "1"), ("value", "0.0", "1.5"), ("know", "no", "yes")])

@@ -198,6 +198,20 @@ def yed() -> dict[str, str]:
     return {"club.graphml": f'<graphml {GRAPHML} xmlns:y="http://www.yworks.com/xml/graphml">{keys}{graph}</graphml>'}
 
 
+def held(yed: bool) -> dict[str, str]:
+    """Whom groups of yEd, or nodes of GraphML, hold: what is known of people, and ties, may stand within."""
+    nodes, inner = "", '<graph edgedefault="undirected">'
+    for group in sorted({*PARTY}):
+        title = f"<y:Proxy><y:GroupNode><y:NodeLabel>{group}</y:NodeLabel></y:GroupNode></y:Proxy>"
+        own = "".join(f'<node id="{one}"><data key="t">{said}</data></node>' for one, said in ONES if said == group)
+        own = f"{inner}{own}{XML_TIES if group == 'red' else ''}</graph>"
+        folder = f'<node id="g{group}" yfiles.foldertype="group"><data key="d6">{title}</data>'
+        nodes += f"{folder if yed else f'<node id={group!r}>'}{own}</node>"
+    keys = '<key for="node" id="d6" yfiles.type="nodegraphics"/><key attr.name="desk" attr.type="string" for="node" id="t"/>'
+    head = f'<graphml {GRAPHML} xmlns:y="http://www.yworks.com/xml/graphml">{keys}'
+    return {"club.graphml": f"{head}{inner}{nodes}</graph></graphml>"}
+
+
 def igraph_gml(graphics: str = "", weight: str = "weight NaN\n") -> dict[str, str]:
     nodes = "".join(f'  node\n  [\n    id {one}\n    party "{said}"\n{graphics}  ]\n' for one, said in ONES)
     ties = "".join(f"  edge\n  [\n    source {a}\n    target {b}\n    {weight}  ]\n" for a, b in PAIRS)
@@ -267,6 +281,14 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
     "d3_with_places": as_json("club.json", {"nodes": PLACED, "links": LINKS}),
     "cytoscape": as_json("club.cyjs", {"elements": {"nodes": [{"data": row} for row in ALL["nodes"]], "edges": [
         {"data": {"id": f"e{k}", **row}} for k, row in enumerate(ALL["edges"])]}}),
+    "yed_groups": held(True), "graphml_nested": held(False),
+    "gexf_of_groups": {"club.gexf": "<gexf><graph><nodes>" + "".join(f'<node id="g{k}" label="{k}"/>' for k in sorted({*PARTY}))
+                       + "".join(f'<node id="{one}" pid="g{said}"/>' for one, said in ONES)
+                       + f"</nodes><edges>{XML_TIES}</edges></graph></gexf>"},
+    "cytoscape_compound": as_json("club.cyjs", {"elements": {
+        "nodes": [{"data": {"id": f"g{k}", "name": k, "parent": "all"}} for k in sorted({*PARTY})] + [{"data": {"id": "all"}}]
+        + [{"data": {"id": one, "parent": f"g{said}"}} for one, said in ONES],
+        "edges": [{"data": row} for row in ALL["edges"]]}}),
     "cytoscape_tables": cytoscape_tables,
     "memgraph": as_json("memgraph.json", [
         *({"id": int(one), "labels": ["P"], "properties": {"party": said}, "type": "node"} for one, said in ONES),
@@ -294,6 +316,7 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
     "within_one_folder": {"README.md": "A club.\n", "data/people.csv": people_csv, "data/ties.csv": ties_csv,
                           "data/old/.x": ""},
 }  # fmt: skip
+HELD = {"yed_groups": "container", "graphml_nested": "desk", "gexf_of_groups": "pid", "cytoscape_compound": "parent"}
 DRAWN = {"cx", "cx2", "xgmml", "guess", "pajek", "gexf", "gexf_3", "yed", "gml_with_graphics", "d3_with_places"}
 
 
@@ -303,7 +326,7 @@ def test_every_program_writes_the_same_club(form: str, tmp_path: Path) -> None:
     written: Any = FORMS[form]
     written(tmp_path) if callable(written) else put(tmp_path, written)
     inside = list(tmp_path.iterdir())
-    label = {"mtx": None, "json_graph": "metadata.party"}.get(form, "party")
+    label = {"mtx": None, "json_graph": "metadata.party", **HELD}.get(form, "party")
     reading = read(inside[0] if len(inside) == 1 else tmp_path, label=label)
     graph = graph_of(reading)
     order = {one: place for place, one in enumerate(graph.ids)}
@@ -314,6 +337,10 @@ def test_every_program_writes_the_same_club(form: str, tmp_path: Path) -> None:
     assert np.array_equal(graph.adjacency.toarray()[np.ix_(rows, rows)] > 0, WHOLE > 0)
     known = rows[:-1] if form == "matrix_with_names" else rows
     assert [graph.names.classes[graph.labels[row]] for row in known] == PARTY[: len(known)]
+    if form in HELD:
+        assert "desk" not in HELD[form] or "container: it says the same as the label" in reading.says
+        said = f"hold others and are no people: {HELD[form].replace('desk', 'container')!r} says who lies in which"
+        assert f"{3 + (form == 'cytoscape_compound')} nodes that no tie names, such as 'blue', {said}" in reading.says
     if form in DRAWN:
         assert f"where and how {inside[0].name} draws people is not read" in reading.says
         assert graph.names.columns == ("nothing known",)

@@ -91,9 +91,12 @@ def test_who_is_named_by_the_column_that_the_owner_says(tmp_path: Path, ends: li
             read(path, id="Name", ends=ends)
 
 
-@pytest.mark.parametrize("ends", [None, ["Employee ID", "Manager ID"]])
-def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: list[str] | None) -> None:
-    """It would tell ties among features; a department that many managers share does not."""
+BOTH = ["Employee ID", "Manager ID"]
+
+
+@pytest.mark.parametrize(("ends", "apart"), [(None, False), (BOTH, False), (BOTH, True)])
+def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: list[str] | None, apart: bool) -> None:
+    """It would tell ties among features; a department that many managers share does not. apart: ties are in another file."""
     lines: list[list[object]] = []
     for row, (key, name, grade, boss) in enumerate(staff(managed=False)):
         above = row // 8
@@ -101,6 +104,11 @@ def test_what_follows_from_whom_one_names_is_no_column(tmp_path: Path, ends: lis
         lines.append([key, name, grade, boss, *told, 40 + row % 9])
     head = "Employee ID,Name,Grade,Manager ID,Manager,boss mail,manager.level,Department,age"
     path = written(tmp_path / "hr.csv", head, lines)
+    if apart:
+        (tmp_path / "apart").mkdir()
+        own = [[line[0], line[3]] for line in lines if line[3]]
+        path = written(tmp_path / "apart" / "reports.csv", "Employee ID,Manager ID", own).parent
+        written(path / "hr.csv", head.replace(",Manager ID", ""), [[*line[:3], *line[4:]] for line in lines])
     reading = read(path, label="Grade", ends=ends)
     assert isinstance(reading.graph, Graph)
     assert {name.partition(" ")[0] for name in reading.graph.names.columns} == {"Department", "age"}
@@ -175,3 +183,15 @@ def test_the_column_name_of_people_is_no_feature(tmp_path: Path) -> None:
     written(tmp_path / "people.csv", "id,Name,smokes", people)
     written(tmp_path / "ties.csv", "source,target", [[one, other] for one, own in FRIENDS.items() for other in own])
     assert "left out Name: its header says who" in str(read(tmp_path, label="smokes").says)
+
+
+def test_what_those_who_live_together_share_is_no_column(tmp_path: Path) -> None:
+    """A meter's number says who is tied to whom; a block in which many live does not."""
+    people = [[f"p{row}", "ab"[row % 2], 9000 + row // 3 * 17 % 1000, row // 30, 20 + row % 50] for row in range(120)]
+    written(tmp_path / "people.csv", "id,votes,meter,block,age", people)
+    written(tmp_path / "homes.csv", "one,two", [[f"p{row}", f"p{row - 1}"] for row in range(120) if row % 3])
+    reading = read(tmp_path, label="votes")
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("block", "age")
+    assert "meter: ties are between those who have one value of it" in reading.says
+    assert reading.graph.columns_from_rows

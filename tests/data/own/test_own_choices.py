@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import sys
@@ -209,3 +210,33 @@ def test_a_question_is_answered_by_columns_the_name_of_a_table_or_yes(
     assert main(["new", "--no-probe", "--graph", "app", "--label", "group", "--trust", "curator", "--unit", "node"]) == 0
     (written,) = yaml.safe_load((tmp_path / "app.yaml").read_text(encoding="utf-8"))["datasets"]
     assert written["parameters"]["ends"] == ends
+
+
+TEAM = [[f"P{one}" for one in DRAW.sample(range(40), 3)] for _ in range(60)]
+PLAYERS = lines(((f"P{k}", "ab"[k % 2], 20 + k * 7 % 23) for k in range(40)), "id,club,age")
+
+
+@pytest.mark.parametrize("form", ["P{}", "{}"])
+@pytest.mark.parametrize("head", ["member_1,member_2,member_3", "id1,id2,id3", "player_1,player_2,player_3", "cards.json"])
+def test_more_than_two_columns_of_equals_are_no_ends(tmp_path: Path, head: str, form: str) -> None:
+    rows = [(f"c{row}", *(form.format(one[1:]) for one in some)) for row, some in enumerate(TEAM)]
+    if head == "cards.json":
+        rows = [{"id": row, "members": some} for row, *some in rows]
+        files = {head: json.dumps({"members": [{"id": form.format(k), "club": "ab"[k % 2]} for k in range(40)], "cards": rows})}
+    else:
+        files = {"players.csv": PLAYERS.replace("P", form[:-2]), "teams.csv": lines(rows, f"team,{head}")}
+    with pytest.raises(DataError, match=r"people in each row; allowed: a table source,target of the pairs"):
+        given(tmp_path, files, label="club")
+
+
+@pytest.mark.parametrize("form", ["P{}", "{}"])
+@pytest.mark.parametrize("head", ["captain,crew_1,crew_2", "parent1,parent2,child", "host,player_1,player_2"])
+def test_one_who_stands_beside_two_equals_is_asked_about(tmp_path: Path, head: str, form: str) -> None:
+    rows = [(row, *(form.format(one[1:]) for one in some), row * 3 % 7) for row, some in enumerate(TEAM)]
+    files = {"players.csv": PLAYERS.replace("P", form[:-2]), "teams.csv": lines(rows, f"row,{head},points")}
+    with pytest.raises(ReadingQuestion, match=r"which columns are the ends of ties: .* write all pairs") as question:
+        given(tmp_path, files, label="club")
+    one, *two = sorted(head.split(","), key=lambda name: name[-1].isdigit())
+    assert question.value.choices == ((one, two[0]), (one, two[1]), tuple(two))
+    own = [head.split(",").index(name) + 1 for name in (one, two[0])]
+    assert ties_of(read(tmp_path, label="club", ends=[one, two[0]])) == {frozenset(str(row[k]) for k in own) for row in rows}

@@ -374,7 +374,8 @@ def test_a_column_that_was_filled_after_the_fact_is_told_and_one_of_chance_or_in
     assert _after(some) == [f"column blocked has a value for {some['blocked'].notna().sum()} people, all of the class fraud"]
     step = blocked.assign(blocked=np.where(some["blocked"].notna(), 1 + np.arange(N), -1))
     assert _after(step) == _after(some), "−1 is how some tables write nothing"
-    assert _after(PEOPLE.assign(blue=PEOPLE["group"] == "blue")) == [], "a third of the people are of each class: half is told"
+    told = "column blue is 'True' for 20 people, all of the class blue"  # a third of the people: half of the label
+    assert _after(PEOPLE.assign(blue=PEOPLE["group"] == "blue")) == [told]
     rng = np.random.default_rng(6)
     known = PEOPLE.assign(phone=pd.Series(rng.integers(100, 999, N)).where(rng.random(N) < 0.3))
     word = PEOPLE.assign(word=((PEOPLE["group"] == "red") & (rng.random(N) < 0.6)).astype(int))

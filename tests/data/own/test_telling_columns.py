@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,26 @@ def test_a_place_alone_counts_as_computed_from_ties_and_can_be_dropped(form: For
     assert "x (a place in a drawing), y (a place in a drawing), taken as computed from them" in reading.says
     dropped = graph_of(read(folder, label="party", columns={"drop": ["y"]}))
     assert (dropped.names.columns, dropped.features_from_edges) == (("age", "x"), False)
+
+
+@pytest.mark.parametrize(
+    ("more", "kept", "says"),
+    [
+        (DRAWN, (), "draws people is not read (attributes."),
+        ({"color": ["#aa00ff", "#00ff00"] * 20}, (), "(attributes.color)"),
+        ({one: DRAWN[one] for one in "xy"}, ("x", "y"), "attributes.y (a place in a drawing)"),
+        ({"Modularity Class": [k // 20 for k in range(COUNT)]}, ("Modularity Class",), "(groups that a program makes of ties)"),
+    ],
+)
+def test_what_stands_within_a_node_is_judged_by_its_own_name(
+    more: dict[str, list[Any]], kept: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    nodes = [{"key": f"p{k}", "attributes": {name: own[k] for name, own in (OWN | more).items()}} for k in range(COUNT)]
+    told = {"nodes": nodes, "edges": [{"source": one, "target": two} for one, two in SIDES]}
+    reading = given(tmp_path, {"club.json": json.dumps(told)})
+    assert graph_of(reading).names.label == "attributes.party"
+    assert sorted(graph_of(reading).names.columns) == sorted(f"attributes.{one}" for one in ("age", *kept))
+    assert says in reading.says
 
 
 @pytest.mark.parametrize(
