@@ -58,6 +58,7 @@ _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _LONG = re.compile(r"\d([.,]\d+)?E\+1\d")  # such a number in a column that nothing calls one of ids
 _LONG_ID = re.compile(r"[1-9]\d{15,24}")  # of more digits than spreadsheets keep
+_ADDRESS = re.compile(r"[^\s@;,<>#|()\"]+@[^\s@;,<>#|()\"]+")
 _PHONE = re.compile(r"\+?([ ()/-]*\d){7,15}")
 _WIDEST = 400  # columns, where those of a record in a record are columns, too
 _SHARED = 5  # people in both of two columns from which on these may be ends
@@ -75,11 +76,14 @@ _FEWEST_NAMED = 50  # names of others by which it is looked for how people are n
 _FEWEST_ASKED = 20  # people from which on one whom very many name is asked about
 _MARKS = 10  # different numbers that may be marks, such as of a boss
 _SEEN = 1_000  # cells of a column in which lists are looked for
+_NAME = 60  # letters of a name before an address of mail
+_ADDRESS = re.compile(r"[^\s<>@,;|\"']+@[^\s<>@,;|\"']+")  # of mail
 _FRACTION = re.compile(r"[+-]?\d+[.,]\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 _ANSWERLESS = re.compile(r"[89]|([789])\1+|-[6-9]9*")  # in a matrix whose other numbers are smaller by far
 _BELOW = re.compile(r"-\d+")
 _NOBODY = re.compile(r"0+|9+|7{2,}|8{2,}|-\d+")  # as surveys write it
+_LINK = re.compile(r" \(https?://[^\s()]+\)")
 _PAIRS_OF = "allowed: a table source,target of the pairs of those who stand in one"
 _FIXED = (10.0, 11.0)  # no tie, and a tie, that could not be otherwise: in matrices of 0 and 1 alone
 _BY_CHANCE = 1e-6  # below it a diagonal that is all the same is no chance
@@ -147,9 +151,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks, first = list[str](), list[str]()
-    tables = [one for table in found.tables for one in _people_and_ties(table)]
+    tables = [one for table in found.tables for one in _people_and_ties(_without_links(table, remarks))]
     tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
-    tables = [_named_ties(table) for table in tables]
+    tables = _by_addresses([_named_ties(table) for table in tables], remarks)
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
     tables = [_by_their_names(table, first) if len(tables) == 1 else table for table in tables]
@@ -184,13 +188,22 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise DataError(f"{said}; allowed: one id or several in a cell, or a table {','.join(pair)} of pairs")
     if ends is not None:
         ties = _without_open(ties, pair, first)
+    if ends is not None and not others and (anew := _counts_anew(ties, pair)):
+        raise DataError(anew)
     ties = _listed_ends(ties, pair, others, remarks)
-    if not others and len(ties.frame) >= _FEW_TIES and not _shared_ids(ties, pair):
+    one_side, other_side = map(ties.different, pair)
+    both = len(one_side & other_side)
+    if (
+        not others
+        and len(ties.frame) >= _FEW_TIES
+        and (not both or (ends and both < _SHARED and 4 * both <= min(len(one_side), len(other_side))))
+    ):
         if ends is None:
             asked = f"{ties.where}: are {pair[0]!r} and {pair[1]!r} both people? Nobody stands in both. If so, say --ends "
             asked += f"{shlex.join(pair)}; if one is what people share, write pairs of those who do as source,target"
             raise ReadingQuestion(asked, "ends", [pair])
-        first.append(f"nobody stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
+        who = "hardly anybody" if both else "nobody"
+        first.append(f"{who} stands in both {pair[0]!r} and {pair[1]!r}: if one names no people, these are no ties")
     ties = _ends_as_people(ties, pair, others, remarks)
     wanted = ties.different(pair[0]) | ties.different(pair[1])
     for column in pair:
@@ -408,6 +421,9 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
+    more = [one for one in tables if one is table or (one.where not in owned and _is_list(one, tables))]
+    if len(more) > 1:
+        raise several_ties(sorted(one.title for one in more))
     wide = len(table.names) > 3
     if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
@@ -441,11 +457,21 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, aside: dict[str, str]
 
 
 def _is_list(table: Table, tables: Sequence[Table]) -> bool:
-    """Whether a table is surely one of ties, by its names and what they hold, and has no ids of its own."""
+    """Whether a table is surely one of ties, by its names and what it holds, and has no ids of its own."""
     if table.role or table.matrix is not None:
         return False
-    ranked = _ranked(table, [key for other in tables if other is not table for key in _keys(other).values()])
-    return ranked is not None and ranked[0] == 4 and _keys(table).keys() <= {*ranked[1][0], table.implied}
+    keys = [key for other in tables if other is not table for key in _keys(other).values()]
+    ranked = _ranked(table, keys)
+    if ranked is None or not _keys(table).keys() <= {*ranked[1][0], table.implied}:
+        return False
+    if ranked[0] == 4 or says("people", table.stem):
+        return ranked[0] == 4
+    one, two = (table.different(name) for name in ranked[1][0])
+    each = len(one) if ranked[1][0][0] in _keys(table) else 0  # of the people, whom a second column says more of
+    sure = [key for key in keys if all(_are_people(table, name, key) for name in ranked[1][0])]
+    return any(
+        ranked[0] == 3 or (each < _NEARLY * len(key) and names_people(one, key) and names_people(two, key)) for key in sure
+    )
 
 
 def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str]) -> list[Table]:
@@ -472,6 +498,28 @@ def _ends_among_people(tables: list[Table], ends: Sequence[str], first: list[str
         people = replace(table, frame=table.frame.drop(columns=other), id=key, of_ties=_going_with(table, [other]))
         return [people, replace(ties, role="edges"), *others]
     return tables
+
+
+def _by_addresses(tables: list[Table], remarks: list[str]) -> list[Table]:
+    """With the addresses alone, in small letters, where a table names people as ``Ann <ann@x>``."""
+    mails = list[list[str]]()
+    for table in tables:
+        told = {name: table.different(name) - {""} for name in _likely(table)} if table.matrix is None else {}
+        mails.append([name for name, own in told.items() if own and sum(map(_mails, own)) >= _NEARLY * len(own)])
+    every = list(zip(tables, mails, strict=True))
+    full = [(table.title, name, one) for table, own in every for name in own for one in table.different(name) if "<" in one]
+    if not full:
+        return tables
+    title, name, one = min(full)
+    remarks.append(f"{name!r} of {title} and others are read by addresses of mail, in small letters, such as that of {one!r}")
+    plain = [{n: ["; ".join(_ADDRESS.findall(c)).casefold() or c for c in table.texts(n)] for n in own} for table, own in every]
+    return [replace(table, frame=table.frame.assign(**own)) for table, own in zip(tables, plain, strict=True)]
+
+
+def _mails(cell: str) -> bool:
+    """Whether a cell is addresses of mail, each of which may have a name."""
+    found = _ADDRESS.findall(cell) if "@" in cell else []
+    return bool(found) and len(cell) <= sum(map(len, found)) + _NAME * len(found)
 
 
 def _by_their_names(table: Table, first: list[str]) -> Table:
@@ -565,12 +613,17 @@ def _require_two_people(ties: Table, pair: _Pair, others: Sequence[Table]) -> No
     equals = [name for name in ties.names if _unnumbered(name) == _unnumbered(pair[0])]
     if not {*pair} <= {*equals}:
         return
-    more = [name for name in ties.names if name not in (*pair, own_key(ties)) and _are_people(ties, name, known)]
-    if len(several := [name for name in equals if name in (*pair, *more)]) > 2:
-        said = f"{', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row"
-        raise DataError(f"{ties.where}: {said}; {_PAIRS_OF} row")
+    counts = {name: _names_columns(ties.ids(name), ()) or name == own_key(ties) for name in ties.names}
+    rows = [name for name, own in counts.items() if own and counts_rows(ties, name) and ties.different(name) != known]
+    more = [name for name in ties.names if name not in (*pair, *rows) and _are_people(ties, name, known)]
+    several = [name for name in equals if name in (*pair, *more)]
     if numbers := [int(one) for one in known if one.isdigit()]:  # those of rounds or points are few
-        more = [name for name in more if _go_through([int(one) for one in ties.different(name) & known], numbers, name)]
+        owns = {name: [int(one) for one in ties.different(name) & known if one.isdigit()] for name in more}
+        more = [name for name, own in owns.items() if not own or _go_through(own, numbers, name)]
+    if len(several) > 2:
+        alone = [name for name in more if name not in several][:1]
+        of = _PAIRS_OF + " row" + "".join(f", or of {name!r} and each of these" for name in alone)
+        raise DataError(f"{ties.where}: {', '.join(map(repr, several[:_MOST_TOLD]))} name people in each row; {of}")
     if more and _unnumbered(pair[0]):
         raise which_ends(ties, [*((one, two) for one in more for two in pair), pair])
 
@@ -632,6 +685,27 @@ def _made(name: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))
 
 
+def _counts_anew(table: Table, keys: Sequence[str] = ()) -> str:
+    """What to do where people are numbered from 1 in each class, say; of no keys, where numbered columns name them; else ""."""
+    groups = Counter(map(_unnumbered, table.names))
+    choices = [name for name in table.names if groups[_unnumbered(name)] > 1]
+    for key in keys or (name for name in table.names[:_WIDE] if len(choices) > 1 and name not in choices):
+        named = set[str]().union(*(table.different(name) for name in keys or choices if name != key)) - NOTHING
+        if not all(map(str.isdecimal, table.ids(key))) or not 0 < _NEARLY * len(named) <= len(named & table.different(key)):
+            continue
+        for column in (name for name in table.names[:_WIDE] if table.headed and name not in (*keys, *choices, key)):
+            parts: dict[str, list[int]] = {}
+            for part, number in zip(table.ids(column), table.ids(key), strict=True):
+                parts.setdefault(part, []).append(int(number))
+            if len(parts) > 1 and all(
+                len(own) >= _SHARED and sorted(own) == [*range(1, len(own) + 1)] for own in parts.values()
+            ):
+                asked = f"{table.where}: {key!r} counts anew in each {column!r}: are these others, or the same people again?"
+                asked += f" Allowed: ids that tell all apart, in ties, too, or {A_FOLDER_EACH}; "
+                return f"{asked}for the same leave out {column!r}"
+    return ""
+
+
 def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     """Whether somebody stands in both columns."""
     return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
@@ -661,11 +735,13 @@ def _held(table: Table, pairs: Sequence[_Pair], keys: Sequence[frozenset[str]], 
 
 
 def _are_people(table: Table, name: str, key: frozenset[str]) -> bool:
-    """Whether most cells of a column are ids, or most of those that fill most; of numbers hardly any is none."""
+    """Whether most cells of a column are ids, or most of those that fill most; of numbers that may be anything, nearly all."""
     own = {one for one in table.different(name) if one.casefold() not in NOTHING}
     share = len(own & key) / max(1, len(own))
-    if 2 * sum(map(str.isdigit, key)) >= len(key):
-        return not says("things", name) and (share >= _NEARLY or names_people(own, key))
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and (says("things", name) or share >= _NEARLY):
+        return not says("things", name)
+    if 2 * sum(map(str.isdigit, key)) >= len(key) and not (is_id_name(name) or names_people(own & key, key)):
+        return False
     cells = [one in key or (one in own and share >= _MOSTLY) for one in table.ids(name)] if own & key else []
     return 0 < len(cells) <= 2 * sum(cells)
 
@@ -780,6 +856,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         or next(filter(None, map(_names_amiss, tables)), "")
     ):
         raise DataError(said)
+    if len(tables) == 1 and (anew := _counts_anew(tables[0])):
+        raise DataError(anew)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
         alike = [name for name in tables[0].names if _unnumbered(name) == _unnumbered(one) != one]
@@ -796,6 +874,8 @@ def _no_ties(tables: Sequence[Table], aside: Mapping[str, str], id: str | None) 
         asked = f"{tables[0].where}: does {pairs[0][1]!r}{either} say whom each of {pairs[0][0]!r} is tied to? All its numbers "
         asked += f"stand there. If so, say --ends {shlex.join(pairs[0])}; if not, write the ties as a table source,target"
         raise ReadingQuestion(asked, "ends", pairs)
+    if said := next((said for find in (_roster, _several_in_a_cell) for said in map(find, tables) if said), ""):
+        raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     cells = ((name, table.title, table.texts(name)[:_SEEN]) for table in tables for name in table.names)
@@ -904,14 +984,17 @@ def _written_otherwise(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]
 
 
 def _numbers_of_people(table: Table) -> list[tuple[str, str]]:
-    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again."""
+    """(who they are, numbers of people who have rows): many different ones, or superiors, of all parts, and some again.
+
+    Whom columns so called name, such as partners, stand there once.
+    """
     for key, ids in _keys(table).items() if table.headed and table.matrix is None and len(table.frame) >= _FEW_TIES else ():
         found = list[tuple[str, str]]()
         known = [int(one) for one in ids if one.isdigit()] or [0]
         for name in _likely(table) if key and len(known) == len(table.frame) else ():
-            every, filled = table.different(name) - {""}, sum(map(bool, table.ids(name)))
-            own = [int(one) for one in every & ids]
-            if name != key and 0 < len(own) == len(every) < filled:
+            every, cells = table.different(name), [*filter(None, table.ids(name))]
+            own, each = [int(one) for one in every & ids], says("others", name) or says("superior", name)
+            if name != key and 0 < len(own) == len(every) and (len(every) < len(cells) or each):
                 found += [(key, name)] * _go_through(own, known, name)
         if found:
             return found
@@ -944,7 +1027,11 @@ def _meeting(table: Table) -> list[tuple[str, str]]:
     pairs = [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
     ]
-    return [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    pairs = [pair for pair in pairs if not any(_coarser(table, pair, other) for other in pairs)]
+    sides = [pair for pair in pairs if pair in sides_of(likely, WEAK_SIDES)]  # two whom one of the rows names, say
+    ids = [(key, own, pair) for pair in sides for key, own in _keys(table).items() if key in held and key not in pair]
+    meant = [(key, pair) for key, own, pair in ids if all(len(held[one] & own) >= _NEARLY * len(held[one]) for one in pair)]
+    return [*((key, one) for key, pair in meant for one in pair), *pairs]
 
 
 def _names_who(name: str) -> bool:
@@ -1024,6 +1111,33 @@ def _lists(tables: Sequence[Table]) -> str:
     return ""
 
 
+def _several_in_a_cell(table: Table) -> str:
+    """What to write where the cells of a column list authors, or members, who have no rows; "" elsewhere."""
+    for name in (one for one in _likely(table) if table.headed and table.matrix is None and says("writer", one)):
+        cells = [cell for cell in table.texts(name)[:_SEEN] if cell[:1] != "{"]
+        mark = next((one for one in ";|," if sum(one in cell for cell in cells) > _FEW_TIES), "")
+        every = Counter(one.strip() for cell in cells for one in (cell.split(mark) if mark else ()))
+        if len(every) < every.total() and not any(map(number_like, every)):
+            first = next(cell for cell in cells if mark in cell)
+            said = (
+                f"{table.where}: {name!r} lists several in a cell, such as {first[:40]!r}, and no column whom these are tied to"
+            )
+            return f"{said}; {_PAIRS_OF} cell (split and explode it, and join it with itself by the row)"
+    return ""
+
+
+def _roster(table: Table) -> str:
+    """What to write where as many numbered columns as there are rows may name the people of these rows; "" elsewhere."""
+    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    n, key = len(table.frame), next(filter(None, _keys(table)), "")
+    for stem in (stem for stem, count in stems.items() if count == n > _FEW_TIES and key and table.headed):
+        own = [name for name in table.names if re.fullmatch(rf"{re.escape(stem)}\d+", name)]
+        if len(own) == n and all(one in NOTHING or number_like(one) for name in own for one in table.different(name)):
+            said = f"{table.where}: {own[0]!r} … {own[-1]!r} are {n:,} columns, as many as rows: whom each of {key!r} names?"
+            return f"{said} If so, it is a matrix; allowed: its columns called as people are in {key!r}"
+    return ""
+
+
 def _names_amiss(table: Table) -> str:
     """What keeps a column that lists names, such as of a survey, from being ties of those who answered; "" elsewhere."""
     for name in _likely(table) if table.headed and table.matrix is None else ():
@@ -1053,7 +1167,8 @@ def _names_amiss(table: Table) -> str:
 
 def _parted(cell: str) -> list[str]:
     """The names that one cell lists."""
-    parts = _PART.findall(cell.strip("[]{}()"))
+    inside = cell.strip("[]{}()")
+    parts = inside.split() if re.fullmatch(r"\[[\d\s]+\]", cell) else _PART.findall(inside)  # of numpy; of others
     told = (
         one[1:-1].replace('""', '"') if one[0] == '"' == one[-1] != one else one.strip(" '\"")
         for one in map(str.strip, parts)
@@ -1312,12 +1427,13 @@ def _without_sums(table: Table) -> Table:
     names, ids = table.names, table.ids(table.names[0]) if table.names else []
     if not table.headed or table.matrix is not None or len(names) <= 3 or len(ids) <= 3:
         return table
-    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) else names
+    kept = names[:-1] if TOTAL.fullmatch(names[-1].rstrip(": ")) or _adds_up(table, len(names) - 2) else names
     people, rows, below = set(map(id_text, kept[1:])), len(ids), list[str]()
     while rows > 3 and ids[rows - 1] not in people:
         rows -= 1
         filled = [cell for cell in table.frame.iloc[rows, 1:] if cell]
-        if filled and not (TOTAL.fullmatch(ids[rows].rstrip(": ")) and not any(map(np.isnan, map(csv_number, filled)))):
+        sums = not any(map(np.isnan, map(csv_number, filled)))
+        if filled and not (sums and (TOTAL.fullmatch(ids[rows].rstrip(": ")) or _adds_up(table, len(kept) - 1, rows))):
             if len(kept) - 1 == len(people) and {*ids[: len(people)]} == people:
                 said = f"{ids[rows][:40]!r} stands below a matrix of {len(people):,} people, and is none of them"
                 raise DataError(f"{table.place(rows)}: {said}, nor their sum; allowed: people alone (delete this line)")
@@ -1344,6 +1460,17 @@ def _without_sums(table: Table) -> Table:
     return replace(table.some(np.arange(rows)), frame=table.frame.iloc[:rows][list(kept)], remarks=[*table.remarks, remark])
 
 
+def _adds_up(table: Table, n: int, row: int = -1) -> bool:
+    """Whether that row of a matrix of n people, or the column behind them, holds sums; where both meet, the sum of all."""
+    called, ids = list(map(id_text, table.names[1:])), table.ids(table.names[0])
+    if {*called[:n]} != {*ids[:n]} or len({*ids[:n]}) < n:
+        return False
+    cells = np.nan_to_num([list(map(csv_number, own)) for own in table.frame.iloc[:, 1:].to_numpy(dtype=object)])
+    whole, told = cells[:n, :n], cells[row, :n] if row >= 0 else cells[:n, n]
+    meets = row >= 0 or called[n : n + 1] != ids[n : n + 1] or cells[n, n] == whole.sum()
+    return bool(whole.any() and meets and np.allclose(whole.sum(axis=int(row < 0)), told))
+
+
 def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequence[str] = ()) -> Table:
     """Without rows of hardly a cell, or of sums, that no tie names, and whose texts have other signs than their columns.
 
@@ -1355,7 +1482,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
     filled = np.array([own != "" for own in columns], dtype=bool)
     first, count = filled.argmax(axis=0).tolist(), filled.sum(axis=0)
     few, at = (2 * count <= max(2, len(columns))) & (count > 0), [table.names.index(name) for name in ends]
-    bare = np.array(~filled[at].any(axis=0), dtype=bool) & bool(ends)
+    bare = np.asarray(filled[at].sum(axis=0) == 0) & bool(ends)
     for k in np.flatnonzero(~few & (count < len(columns))).tolist():
         few[k] = _is_sum(columns[0][k], bool(bare[k]))
     few &= ~filled[at].all(axis=0) if ends else True
@@ -1742,14 +1869,14 @@ def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]
 def _without_header(
     ties: Table, pair: tuple[str, str], position: Collection[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where nearly all other ends are: it names the columns."""
+    """Without a first row of words of which neither is an id, where most other ends are: it names the columns."""
     if ties.headed and all(id_text(name) in position for name in pair):
         return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
     unknown = sum(end not in position for side in (one, two) for end in side[1:])
-    if one[0] in position or two[0] in position or unknown > (1 - _NEARLY) * 2 * len(one):
+    if one[0] in position or two[0] in position or unknown > _MOSTLY * 2 * len(one):
         return ties, pair
     if unknown and not {_letters(one[0]), _letters(two[0])}.isdisjoint(map(_letters, position)):
         return ties, pair  # people who are written otherwise
@@ -1765,6 +1892,17 @@ def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, 
     called = {name: cell for name, cell in first.items() if first.keys() >= {*pair} and (name in pair or not number_like(cell))}
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=called)
     return replace(ties, frame=frame, lines=ties.lines[1:]), (called.get(pair[0], pair[0]), called.get(pair[1], pair[1]))
+
+
+def _without_links(table: Table, remarks: list[str]) -> Table:
+    """Without the links that stand behind names, as in ``Ann (https://…), Bob (https://…)``."""
+    frame = table.frame
+    for name in table.names if table.matrix is None else ():
+        there = (cell for cell in frame[name] if cell.casefold() not in NOTHING)  # of the first one alone it is told mostly
+        if _LINK.search(next(there, "")) and all(map(_LINK.search, there)):
+            remarks.append(f"links behind what stands in {name!r} of {table.title} are left out")
+            frame = frame.assign(**{name: [_LINK.sub("", cell) for cell in table.texts(name)]})
+    return table if frame is table.frame else replace(table, frame=frame)
 
 
 def _people_and_ties(table: Table) -> list[Table]:
@@ -1811,15 +1949,23 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        mostly = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
-        sure = mostly or any(re.search("[;|]", cell) for cell in marked)
-        kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
+        parts = [one for own in lists if len(own) > 1 for one in own]
+        mostly = 2 * sum(one in known for one in parts) > len(parts)
+        sure = any(2 * sum(one in known for one in own) > len(own) > 1 for own in lists)
+        sure |= any(re.search("[;|]", cell) for cell in marked)
+        kept = [cell in whole or not (mostly or (sure and known & {*own})) for own, cell in zip(lists, cells, strict=True)]
         lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             ties = ties.some(rows)
             ties = replace(ties, frame=ties.frame.assign(**{column: [one for own in lists for one in own]}))
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
+    for column, beside in (pair, pair[::-1]):
+        own, plain = ties.different(column), sum(map(bool, map(_ADDRESS.fullmatch, ties.different(beside))))
+        odd = sorted(one for one in own if _ADDRESS.search(one) and not _ADDRESS.fullmatch(one))
+        if 2 * len(odd) > len(own) and 2 * plain > len(ties.different(beside)):
+            said = f"{ties.where}: cells of {column!r} hold addresses and more, such as {odd[0][:60]!r}"
+            raise DataError(f"{said}; allowed: addresses alone, several as ann@x; bob@x")
     return ties
 
 

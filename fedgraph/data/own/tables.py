@@ -523,6 +523,8 @@ _TEXTS = (
      "triples (RDF, JSON-LD); allowed: ties of one kind as a table source,target, facts as one with a column each"),
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
+    (r"\A\s*\{\s*\"cells\":\s*\[\s*\{\s*\"(cell_type|attachments|execution_count|id)\"",
+     "a notebook, which is not run; allowed: the tables that it reads or writes, each as CSV"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
     (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml|<(mxfile|mxGraphModel)\b",
      "a drawing (Mermaid, PlantUML, draw.io); allowed: its ties as a table source,target"),
@@ -1255,17 +1257,15 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     _require_declared(parts, where)
     if xgmml:
         return _xgmml(root, where)
-    told_of: dict[str, _Facts] = {}
+    held, column = dict[str, _Facts](), "pid" if _tag(root) == "gexf" else "container"
     try:
         if _tag(root) == "gexf":
             for one in root.iter():  # the names of 1.2, of whatever edition, and wherever that is said to lie
                 one.tag = f"{{http://www.gexf.net/1.2draft{'/viz' * ('viz}' in str(one.tag))}}}{_tag(one)}"
             graphs = [_without_times(nx.read_gexf(io.BytesIO(ElementTree.tostring(root))))]
         elif "<graphml" in start:
-            told_of = _unnested(parts)
-            named = (ElementTree.tostring(root) if told_of else content).replace(
-                b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1
-            )
+            content = ElementTree.tostring(root) if (held := _unnested(parts)) else content
+            named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             named = re.sub(
                 rb'attr\.type="(vector_\w+|python::object|u?int\w+|short)"', b'attr.type="string"', named
             )  # of graph-tool
@@ -1281,10 +1281,10 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     for number, (graph, part) in enumerate(zip(graphs, parts, strict=True), 1):
         told = {str(key): cell_text(value) for key, value in graph.graph.items() if not isinstance(value, (Mapping, list))}
         name = part.get("id") or str(number)
-        for node in told_of.keys() & graph.nodes:
-            graph.nodes[node].update(told_of[node])
+        for node in held.keys() & graph.nodes:
+            graph.nodes[node].update(held[node])
         people, ties = network_tables(graph, where)
-        people = _without_containers(_undrawn(people), ties, "container" if told_of else "pid")
+        people = _without_containers(_undrawn(people), ties, column)
         found += [replace(table, graph=name, told=told) for table in (people, ties)]
     return found
 
@@ -1371,24 +1371,23 @@ def drawn_columns(table: Table, by_format: bool = False) -> list[str]:
     Colours tell it, of which r, g and b are one; a format of drawings, and a place beside something else that is drawn. What
     stands within a record, such as ``attributes.x``, is called as its last part.
     """
-    inside: dict[str, dict[str, str]] = {}
+    inside, found = dict[str, dict[str, str]](), list[str]()
     for name in table.names:
         front, _, last = name.rpartition(".")
         inside.setdefault(front, {})[last.casefold()] = name
-    return [name for called in inside.values() for name in _drawn(table, called, by_format)]
-
-
-def _drawn(table: Table, called: Mapping[str, str], by_format: bool) -> list[str]:
     places = _PLACES if by_format else {"viz"}  # elsewhere a position is one that somebody holds
-    drawn = [name for name in called.values() if re.split("[.:]", name)[0] in places]
-    channels = [called[one] for one in "rgb" if one in called]
-    drawn += channels if len(channels) == 3 and all(_CHANNEL.fullmatch(c) for n in channels for c in table.texts(n)) else []
-    for name in (called[one] for one in ("color", "colour") if one in called):
-        cells = list(filter(None, table.texts(name)))
-        drawn += [name] if cells and all(map(_COLOUR.fullmatch, cells)) else []
-    beside = [name for one, name in called.items() if one in _DRAWING and name not in drawn]
-    placed = {"x", "y"} <= called.keys() and (drawn or (by_format and len(beside) > 2))
-    return drawn + (beside if placed else [])
+    for called in inside.values():
+        drawn = [name for name in called.values() if re.split("[.:]", name)[0] in places]
+        channels = [called[one] for one in "rgb" if one in called]
+        coloured = len(channels) == 3 and all(_CHANNEL.fullmatch(cell) for name in channels for cell in table.texts(name))
+        drawn += channels if coloured else []
+        for name in (called[one] for one in ("color", "colour") if one in called):
+            cells = list(filter(None, table.texts(name)))
+            drawn += [name] if cells and all(map(_COLOUR.fullmatch, cells)) else []
+        beside = [name for one, name in called.items() if one in _DRAWING and name not in drawn]
+        placed = {"x", "y"} <= called.keys() and (drawn or (by_format and len(beside) > 2))
+        found += drawn + (beside if placed else [])
+    return found
 
 
 def _undrawn(table: Table) -> Table:
@@ -1613,7 +1612,7 @@ def _ucinet(text: str, where: str) -> list[Table]:
         else:
             ties = [(row[0], other) for row in rows for other in (row[1:] if kind.startswith("n") else row[1:2])]
             if embedded:
-                names = list(dict.fromkeys(one for pair in ties for one in pair))
+                names = list(dict.fromkeys(one for row in rows for one in (row if kind.startswith("n") else row[:2])))
             else:
                 ties = [(names[int(one) - 1], names[int(two) - 1]) for one, two in ties]
     except (ValueError, IndexError) as error:
@@ -1622,7 +1621,10 @@ def _ucinet(text: str, where: str) -> list[Table]:
         raise DataError(f"{where}: {len(set(names))} different labels; allowed: {n}, as n says")
     people = replace(_counted(where, len(names)), frame=pd.DataFrame({"id": names}, dtype=object), ordered=not embedded or full)
     tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)
-    return [tied] if embedded and not full else [people, tied]  # who has no tie stands nowhere in such a list
+    if (some := len({*names})) == n:
+        return [people, tied]
+    said = f"{tied.title} names {some} of {n} people: who has no tie is known where a table of people is beside it"
+    return [replace(tied, remarks=[said])]
 
 
 def _json(text: str, where: str) -> list[Table]:
@@ -1643,12 +1645,8 @@ def _json(text: str, where: str) -> list[Table]:
     every = found.get("vertices", [found]) if isinstance(found, dict) else found
     if isinstance(every, list) and any(isinstance(one, dict) and {"id", "label", "outE"} <= one.keys() for one in every):
         return _graphson(every, where)
-    if (
-        isinstance(found, list)
-        and found
-        and isinstance(found[0], dict)
-        and found[0].keys() & {"CXVersion", "numberVerification"}
-    ):
+    first = found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
+    if first.keys() & {"CXVersion", "numberVerification"}:
         try:
             return _cx(found, where)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -1668,15 +1666,14 @@ def _json(text: str, where: str) -> list[Table]:
         found["nodes"] = [{"id": key, **one} for key, one in named.items()]
     if isinstance(found.get("adjacency"), list) and isinstance(found.get("nodes"), list):
         return _networkx(lambda nx: nx.adjacency_graph(found), where, "adjacency data of networkx")
-    compound = "parent" if isinstance(found.get("elements"), Mapping) else ""
     if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
         lists = {key: part for key, part in inside.items() if isinstance(part, list)}
         found = {key: [{**one.get("data", one), "position": one.get("position")} for one in own] for key, own in lists.items()}
-    links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
-    people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
+    links = next((key for key in ("links", "edges", "relationships", "connections") if isinstance(found.get(key), list)), None)
+    people = next((key for key in ("nodes", "vertices", "elements") if isinstance(found.get(key), list)), None)
     if links and people:
         nodes, tied = _node_link(found[people], found[links], where)
-        return [_without_containers(nodes, tied, compound), tied]
+        return [_without_containers(nodes, tied, "parent") if isinstance(inside, Mapping) else nodes, tied]
     values = list(found.values())
     if found.keys() == {"columns", "index", "data"}:  # as pandas splits a table
         return [frame_table(pd.DataFrame(found["data"], columns=found["columns"]), where)]
@@ -1695,15 +1692,38 @@ def _json(text: str, where: str) -> list[Table]:
     if values and all(isinstance(one, Mapping) and one.keys() <= found.keys() for one in values) and any(values):
         return [_bags({key: list(one) for key, one in found.items()}, where)]
     if values and all(isinstance(value, Mapping) for value in values):
+        listed = {key: own for key, own in found.items() if all(isinstance(one, Mapping) for one in own.values())}
+        kinds = {key: own for key, own in listed.items() if len(own) > len(found)}
+        if kinds and found.keys().isdisjoint(key for own in kinds.values() for one in own.values() for key in one):  # Firebase
+            read = [one for key, own in kinds.items() for one in _json(json.dumps(own), f"{where}/{key}")]
+            read[0].unused += tuple(f"{key} of {Path(where).name}" for key in found if key not in kinds)
+            return read
+        remarks, unused = list[str](), tuple[str, ...]()
+        if _are_columns(values):
+            remarks.append(f"{Path(where).name} was read as pandas writes tables, column → row → value")
+            found = {row: {name: own[row] for name, own in found.items()} for row in values[0]}
         frame = pd.DataFrame.from_dict(found, orient="index")
+        for name, cells in frame.items():  # a mapping may name others, each with true, or with what is said of it
+            named = [(key, said) for one in cells if isinstance(one, Mapping) for key, said in one.items()]
+            if 2 * sum(key in found for key, _ in named) > len(named):
+                frame[name] = [", ".join(key for key in one if one[key]) if isinstance(one, Mapping) else one for one in cells]
+                unused += () if all(isinstance(said, bool) for _, said in named) else (f"what {name!r} says beside ids",)
         frame.insert(0, "id" if "id" not in frame else "key", list(found))
-        return [frame_table(frame.reset_index(drop=True), where)]
+        return [frame_table(frame.reset_index(drop=True), where, unused=unused, remarks=remarks)]
     if values and not any(isinstance(value, (list, Mapping)) for value in values):
         names = ("id", "label" if "label" in Path(where).stem or "class" in Path(where).stem else "value")
         return [frame_table(pd.DataFrame({names[0]: list(found), names[1]: values}, dtype=object), where)]
     raise DataError(
         f"{where}: JSON of an unknown form ({', '.join(map(repr, list(found)[:4]))}, …); allowed: node-link, records, id → list"
     )
+
+
+def _are_columns(values: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether mappings name the same rows, more than they are, and hold texts alone or numbers alone, some texts."""
+    if len({tuple(one) for one in values}) > 1 or len(values) >= len(values[0]):
+        return False
+    kinds = [{isinstance(cell, str) or type(cell) for cell in one.values() if cell is not None} for one in values]
+    return {True} in kinds and all(own <= {int, float} or own in ({True}, {bool}) for own in kinds)
 
 
 def _cx(found: list[_Facts], where: str) -> list[Table]:
@@ -1756,7 +1776,8 @@ def _node_link(nodes: list[_Facts], links: list[_Facts], where: str) -> list[Tab
             raise DataError(f"{where}: its {what} are no mappings; allowed: node-link, as networkx and d3 write it")
     people = pd.json_normalize(nodes)
     people = people if len(people.columns) else pd.DataFrame(index=range(len(nodes)))
-    key = next((name for name in ("id", "_id", "key", "name") if name in people and people[name].notna().all()), None)
+    titled = ("label",) if len({str(one.get("label")) for one in nodes}) == len(nodes) else ()  # as Kumu names elements
+    key = next((name for name in ("id", "_id", "key", "name", *titled) if name in people and people[name].notna().all()), None)
     if key is None:
         people.insert(0, "id", range(len(people)))
         key = "id"
@@ -1811,13 +1832,16 @@ def _records(found: list[Any], where: str) -> list[Table]:
         parts = []
         for kind in ("node", "relationship"):
             frame = pd.json_normalize([one for one, said in zip(found, kinds, strict=True) if said == kind])
-            frame = frame.drop(columns=["type"]).rename(columns=lambda name: str(name).removeprefix("properties."))
+            frame = frame.drop(columns=["type"]).rename(columns={"labels": "_labels", "label": "_type"})  # as in its tables
+            frame = frame.rename(columns=lambda name: str(name).removeprefix("properties."))
             if kind == "relationship":
                 kept = [name for name in frame.columns if not re.match(r"(start|end)\.(?!id$)", name)]
                 ends = ("start.id", "end.id") if "start.id" in frame else ("start", "end")
                 parts.append(frame_table(frame[kept], where, role="edges", ends=ends))
-            else:
-                parts.append(frame_table(frame.drop(columns=["labels"], errors="ignore"), where, role="nodes", id="id"))
+                continue
+            if "_labels" in frame:
+                frame["_labels"] = [":".join(own) if isinstance(own, list) else "" for own in frame["_labels"]]
+            parts.append(frame_table(frame, where, role="nodes", id="id"))
         return parts
     return [frame_table(pd.json_normalize(found), where)]
 

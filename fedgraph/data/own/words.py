@@ -35,6 +35,9 @@ _TIME = re.compile(
     rf"{_DAY}[ .-]+{_MONTH_NAME}[ -]+(\d\d)?\d\d|{_MONTH_NAME} {_DAY},? \d{{4}})([T ,]+{_CLOCK})?|{_CLOCK}",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(  # of a member, or of a row, in the name of a column
+    r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])(no|lfd|seq|row|line|zeile|record))\W*$"
+)
 _SEEN = 1_000  # cells of a column in which others than times are looked for
 
 _WANTED = (
@@ -64,7 +67,8 @@ _PLAIN: dict[Kind, str] = {
     # what people share, or what is said of a tie, where numbers alone would be ids
     "things": r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|"
     r"hospital|school|course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight",
-    "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver",
+    "others": r"friend|follow|contact|partner|manager|boss|superior|peer|colleague|neighbou?r|other|recipient|receiver|"
+    r"buddy|spouse|freund|nachbar|wichtel",
     # of people, whom else each of them names
     "superior": r"manager|boss|chef|superior|supervisor|vorgesetzt|reportsto|mentor|sponsor|(referred|invited|recruited)by",
     # of what people wrote: which row a row answers, and whose it is
@@ -153,11 +157,13 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
     there = [cell for cell in cells if cell]
     different = len(set(there))
     counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
-    if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
+    numbers = bool(there) and different == len(there) and all(map(str.isdigit, there))
+    if numbers and counting:  # with gaps, of a part of a table
         return "it counts the rows"
     if headed and plain_name(name) in _CONTACTS:
         return "its header says who or where somebody is (rename it to use it)"
-    if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
+    called = (is_id_name(name) and plain_name(name) != "name") or (numbers and _NUMBER.search(name.casefold()))
+    if len(there) >= _FEWEST and headed and called and different >= 0.9 * len(there):
         return "it names or numbers people"
     return ""
 

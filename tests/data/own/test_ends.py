@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,51 @@ def test_a_number_for_nobody_is_never_said_to_be_somebody(nobody: str, tmp_path:
     with pytest.raises(DataError, match=f"unknown node '{nobody}'") as wrong:
         given(tmp_path, rows_of("people", "id,zone") | {"ties.csv": ties})
     assert "written" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("ends", [None, ("Nr", "Wahl 1")])
+def test_numbers_that_begin_anew_in_each_class_are_nobody_for_sure(ends: tuple[str, str] | None, tmp_path: Path) -> None:
+    rows = [(name, k + 1, (k + 1) % 12 + 1, (k + 3) % 12 + 1) for name in ("5a", "5b") for k in range(12)]
+    with pytest.raises(DataError, match="'Nr' counts anew in each 'Klasse'"):
+        given(tmp_path, {"k.csv": lines(rows, "Klasse;Nr;Wahl 1;Wahl 2", ";")}, ends=ends)
+    read = given(tmp_path, {"k.csv": lines((row[1:] for row in rows[:12]), "Nr;Wahl 1;Wahl 2", ";")})
+    assert ties_of(read) == {frozenset(map(str, (k, one))) for _, k, *own in rows for one in own}
+
+
+def test_a_list_in_a_cell_of_an_end_is_a_tie_each_though_some_have_no_row(tmp_path: Path) -> None:
+    papers = [{"id": f"x{k}", "references": [f"x{(k + j) % N}" for j in range(1, 3 + k % 2)] + [f"y{k}"]} for k in range(N)]
+    text = "\n".join(map(json.dumps, papers))
+    read = given(tmp_path, {"papers.jsonl": text}, ends=["id", "references"], label="")
+    assert ties_of(read) == {frozenset((str(one["id"]), other)) for one in papers for other in one["references"]}
+
+
+def test_addresses_with_more_beside_are_no_people(tmp_path: Path) -> None:
+    rows = [(f"p{a}@x.at", f'"p{b}@x.at##Receive, Deliver;p{c}@x.at##Fail"') for a, b, c in THREE]
+    with pytest.raises(DataError, match="'status' hold addresses and more"):
+        given(tmp_path, {"trace.csv": lines(rows, "sender,status")}, ends=["sender", "status"])
+
+
+def test_one_group_in_another_does_not_make_groups_people(tmp_path: Path) -> None:
+    rows = [(f"g{k % 5}@x", f"p{k}@x") for k in range(60)] + [("g0@x", "g1@x")]
+    told = given(tmp_path, {"groups.csv": lines(rows, "group,email")}, ends=["group", "email"], label="").says
+    assert "hardly anybody stands in both 'group' and 'email'" in told
+
+
+def test_two_choices_of_each_are_offered_with_who_chose(tmp_path: Path) -> None:
+    rows = [(k + 1, k % 12 + 1, (5 * k + 3) % 11 + 1) for k in range(N)]
+    files = {"k.csv": lines(rows, "Nr,Wahl 1,Wahl 2")}
+    with pytest.raises(ReadingQuestion, match="are 'Nr' and 'Wahl 1' the ends of ties") as asked:
+        given(tmp_path, files)
+    assert list(asked.value.choices) == [("Nr", "Wahl 1"), ("Nr", "Wahl 2"), ("Wahl 1", "Wahl 2")]
+    read = given(tmp_path, files, ends=["Nr", "Wahl 1"], label="")
+    assert ties_of(read) == {frozenset(map(str, row[:2])) for row in rows if row[0] != row[1]}
+
+
+@pytest.mark.parametrize("each", [2, 5])
+def test_who_left_does_not_decide_which_columns_name_rows_of_users(each: int, tmp_path: Path) -> None:
+    rows = [(k + 500, a + 1, 900 + k if k % each == 1 else b + 1, c + 1) for k, (a, b, c) in enumerate(THREE)]
+    loans = {"loans.csv": lines(rows, "id,lender_user_id,borrower_user_id,witness_user_id")}
+    with pytest.raises(
+        ReadingQuestion, match="ends of ties: lender_user_id and borrower_user_id or lender_user_id and witness"
+    ):
+        given(tmp_path, rows_of("users", "id,zone") | loans)

@@ -134,6 +134,11 @@ REFUSED = [
     ("g.gv", b"// made by hand\nstrict graph {\n a -- b\n}\n", "a Graphviz file; allowed"),
     ("follower.js", b'window.YTD.follower.part0 = [ {"follower": {"accountId": "1"}} ]', "JavaScript, which is not run"),
     ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "saved as .xlsx"),
+    (
+        "study.ipynb",
+        b'{"cells": [{"cell_type": "code", "source": []}], "nbformat": 4}',
+        "a notebook, which is not run; allowed",
+    ),
     ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
     ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
     ("people.db", b"SQLite format 3\0", "not an SQLite database"),
@@ -210,6 +215,11 @@ SEVERAL = [
      r"appears a second time; allowed: once .in each 'site' it stands once: keep one"),
     ({"a.txt": "source,target\na,b\nb,c\n", "b.txt": "source,target\na,b\nb,c\n"},
      r"several files hold ties: a.txt, b.txt; allowed: one file with all ties"),
+    ({"papers.csv": lines(((f"T{k}", f"Ann {k % 7}; Bob {k % 5}") for k in range(N)), "title,authors")},
+     r"'authors' lists several in a cell, such as 'Ann 0; Bob 0'.*allowed: .* pairs of those who stand in one cell"),
+    ({"roster.csv": lines(((k, k % 2, *(k * j % 2 for j in range(12))) for k in range(12)),
+                          "id,sex," + ",".join(f"fr{k}" for k in range(12)))},
+     r"'fr0' … 'fr11' are 12 columns, as many as rows: whom each of 'id' names\?"),
     ({"users.csv": TEAMS, "ties.csv": AB_BC["ties.csv"], "mails.csv": "user,mail\na,Hi\nb,Ho\nz,Ha\n"},
      r"unknown node 'z'.*\nTies were read from ties.csv, people from users.csv, and facts of them from mails.csv: leave out"),
 ]  # fmt: skip
@@ -367,6 +377,16 @@ ENDED = [("player,full_name,role,", ",", "player"), ("player,full_name,role", ",
          ("player,full_name,role,,", "", "player"), (",full_name,role,", "", "the column without a name")]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("n", "people", "more"), [(4, "ABCD", {}), (5, "ABC", {}), (5, "ABCDE", {"p.csv": "id,t\nA,\nB,x\nC,\nD,\nE,y\n"})]
+)
+def test_a_line_of_one_label_is_somebody_without_ties(n: int, people: str, more: dict[str, str], tmp_path: Path) -> None:
+    told = f"dl n={n} format=nodelist1\nlabels embedded\ndata:\nA B C\nB C\nC\nD\n"
+    reading = given(tmp_path, {"l.dl": told, **more})
+    assert (set(graph_of(reading).ids), ties_of(reading)) == (set(people), pairs_of("A-B A-C B-C"))
+    assert ("l.dl names 4 of 5 people: who has no tie is known where a table of people is beside it" in reading.says) == (n > 4)
+
+
 @pytest.mark.parametrize(("head", "end", "key"), ENDED)
 def test_a_separator_at_the_end_of_lines_shifts_no_column_and_makes_nobody(
     head: str, end: str, key: str, tmp_path: Path
@@ -440,6 +460,15 @@ def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
     assert ties_of(read(tmp_path, **{asked.value.option: chosen})) == {frozenset(pair) for pair in wanted if len({*pair}) == 2}
 
 
+@pytest.mark.parametrize("first", [0, 20, 2000])
+def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(first: int, tmp_path: Path) -> None:
+    put(tmp_path, {"tij.dat": lines(((first + 2 * (k // 3), *pair) for k, pair in enumerate(PAIRS)), separator=" ")})
+    with pytest.raises(ReadingQuestion) as asked:
+        read(tmp_path)
+    assert asked.value.choices[0] == ("column 2", "column 3")
+    assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
+
+
 @pytest.mark.parametrize("people", [True, False])
 def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: Path) -> None:
     ties = lines(((1 + k % 3, a + 1, b + 1, 1) for k, (a, b) in enumerate(PAIRS)), separator=" ")
@@ -453,15 +482,6 @@ def test_a_layer_in_front_of_both_ends_is_none_of_them(people: bool, tmp_path: P
     reading = given(tmp_path, files)
     assert ties_of(reading) == {frozenset((str(a + 1), str(b + 1))) for a, b in PAIRS}
     assert "column 'column 1' of club.edges tells ties apart (1 " in reading.says
-
-
-@pytest.mark.parametrize("first", [0, 20, 2000])
-def test_a_clock_before_two_columns_of_the_same_people_is_no_end_in_silence(first: int, tmp_path: Path) -> None:
-    put(tmp_path, {"tij.dat": lines(((first + 2 * (k // 3), *pair) for k, pair in enumerate(PAIRS)), separator=" ")})
-    with pytest.raises(ReadingQuestion) as asked:
-        read(tmp_path)
-    assert asked.value.choices[0] == ("column 2", "column 3")
-    assert ties_of(read(tmp_path, ends=asked.value.choices[0])) == named("{}")
 
 
 def test_that_nobody_stands_in_both_ends_is_said_where_the_owner_names_them(tmp_path: Path) -> None:
@@ -524,7 +544,8 @@ def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
         "b.json": "\n".join(map(json.dumps, told)), "d.txt": "".join(f"({a}, {b})\n" for a, b in PAIRS),
         "c.json": json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}),
     })  # fmt: skip
-    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+    pd.DataFrame({"id": range(N), "friends": [np.array(own) for own in friends]}).to_csv(tmp_path / "e.csv", index=False)
+    for name in ("a.parquet", "b.json", "c.json", "d.txt", "e.csv"):
         assert ties_of(read(tmp_path / name)) == named("{}"), name
 
 
@@ -541,6 +562,19 @@ def test_lists_of_one_length_have_no_places_where_they_name_people(
     ids = [form.format(first + k) for k in range(N)]
     assert ties_of(reading) == {frozenset((ids[k], ids[(k + far) % N])) for k in range(N) for far in (1, 3)}
     assert said or "place 0" in reading.says
+
+
+@pytest.mark.parametrize("ends", [("from", "to"), ("An", "Von")])
+def test_people_of_mails_are_their_addresses(ends: tuple[str, str], tmp_path: Path) -> None:
+    sent = lines(
+        ((k, f"Ann {a} <Ann.{a}@x.org>", f"ann.{b}@x.org, Cy <ann.0@X.org>") for k, (a, b) in enumerate(PAIRS)),
+        ";".join(["nr", *ends]),
+        ";",
+    )
+    people = lines(((f"ANN.{k}@x.org", GROUPS[k % 2]) for k in range(N)), "E-Mail,Institut")
+    reading = given(tmp_path, {"log.csv": sent, "people.csv": people}, ends=None if ends[0] == "from" else ends)
+    assert ties_of(reading) == named("ann.{}@x.org") | {frozenset((f"ann.{a}@x.org", "ann.0@x.org")) for a, _ in PAIRS if a}
+    assert "addresses of mail, in small letters, such as that of 'Ann" in reading.says
 
 
 def test_lists_of_whom_most_have_rows_are_several_people(tmp_path: Path) -> None:
@@ -563,7 +597,8 @@ def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str
 
 @pytest.mark.parametrize(
     ("name", "beside"),
-    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all")],
+    [("Summe", "a row"), ("Total", "a column"), ("Sum", "both"), ("Σ", "both"), ("", "a legend"), ("Sum", "all"),
+     ("All", "a row"), ("All", "a column"), ("Total général", "both"), ("All", "all")],
 )  # fmt: skip
 def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str, beside: str) -> None:
     people = [f"p{k}" for k in range(12)]
@@ -584,6 +619,12 @@ def test_sums_and_a_legend_around_a_matrix_are_nobody(tmp_path: Path, name: str,
     ties = sum((a + b) % 3 == 1 for a in range(12) for b in range(a))
     assert (graph_of(told).num_nodes, graph_of(told).num_edges) == (12, ties)
     assert "is a matrix of 12 people: what stands beside them" in str(told)
+
+
+def test_whoever_is_named_as_often_as_all_others_together_is_a_person(tmp_path: Path) -> None:
+    pairs = pairs_of("a-b c-d hub-a hub-b hub-c hub-d")
+    rows = [[who, *(int({who, one} in pairs) for one in (*"abcd", "hub"))] for who in (*"abcd", "hub")]
+    assert ties_of(given(tmp_path, {"m.csv": lines(rows, ",a,b,c,d,hub")})) == pairs
 
 
 @pytest.mark.parametrize(("code", "share", "asked"), [("99", 1.5, True), ("0", 3, True), ("57", 1.5, True), ("57", 3, False)])
@@ -845,3 +886,13 @@ def test_empty_columns_part_two_tables_or_are_none(aside: bool, ending: str, tmp
     assert len(graph_of(reading).ids) == N
     assert graph_of(reading).names.columns == ("age",)
     assert ("a table of its own, with an empty column before the next" in reading.says) == aside
+
+
+def test_links_behind_names_are_no_part_of_them(tmp_path: Path) -> None:
+    names = [f"Kim N{k}" for k in range(30)]
+    whom = [[names[(k + step) % 30] for step in (1, 4, 9)[: k % 4]] for k in range(30)]
+    cells = [", ".join(f"{one} (https://www.notion.so/{one[4:]}-4f?pvs=21)" for one in some) for some in whom]
+    rows = [(names[k], "ab"[k % 2], f'"{cell}"') for k, cell in enumerate(cells)]
+    reading = given(tmp_path, {"Choir 1f2e.csv": lines(rows, "Name,Voice,Carpool with")}, label="Voice")
+    assert ties_of(reading) == {frozenset((names[k], one)) for k, some in enumerate(whom) for one in some}
+    assert "links behind what stands in 'Carpool with' of Choir 1f2e.csv are left out" in str(reading)

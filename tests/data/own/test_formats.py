@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.own.door import read
 from fedgraph.errors import DataError
-from tests.data.own.clubs import given, graph_of, lines, put
+from tests.data.own.clubs import given, graph_of, lines, pairs_of, put, ties_of
 
 N = 24
 NUMBERS = [str(number) for number in range(1, N + 1)]
@@ -289,6 +289,16 @@ FORMS: dict[str, Callable[[Path], None] | Mapping[str, str | bytes]] = {
         "nodes": [{"data": {"id": f"g{k}", "name": k, "parent": "all"}} for k in sorted({*PARTY})] + [{"data": {"id": "all"}}]
         + [{"data": {"id": one, "parent": f"g{said}"}} for one, said in ONES],
         "edges": [{"data": row} for row in ALL["edges"]]}}),
+    "kumu": as_json("club.json", {"elements": [{"label": f"P{one}", "party": said} for one, said in ONES], "maps": [],
+                                  "connections": [{"from": f"P{a}", "to": f"P{b}", "direction": "mutual"} for a, b in PAIRS]}),
+    "pandas_columns": {"people.json": PEOPLE.set_index("id").assign(age=7, new=True).to_json(), "ties.json": TIED.to_json()},
+    "firebase_of_people": as_json("club.json", {
+        one: {"party": said, **({"friends": {str(b + 1): True for b in NAMES[k]}} if NAMES[k] else {})}
+        for k, (one, said) in enumerate(ONES)}),
+    "firebase": as_json("club.json", {"users": {
+        f"P{one}": {"party": said, "friends": {f"P{b + 1}": "since May" for b in NAMES[k]} | {"P24": False}}
+        for k, (one, said) in enumerate(ONES)},
+        "presence": {f"P{one}": {"online": True} for one in NUMBERS[:9]}, "config": {"version": "1.4"}}),
     "cytoscape_tables": cytoscape_tables,
     "memgraph": as_json("memgraph.json", [
         *({"id": int(one), "labels": ["P"], "properties": {"party": said}, "type": "node"} for one, said in ONES),
@@ -339,11 +349,22 @@ def test_every_program_writes_the_same_club(form: str, tmp_path: Path) -> None:
     assert [graph.names.classes[graph.labels[row]] for row in known] == PARTY[: len(known)]
     if form in HELD:
         assert "desk" not in HELD[form] or "container: it says the same as the label" in reading.says
+        assert graph_of(read(tmp_path, label=label)).num_nodes == N, "a graph within another is no second one"
         said = f"hold others and are no people: {HELD[form].replace('desk', 'container')!r} says who lies in which"
         assert f"{3 + (form == 'cytoscape_compound')} nodes that no tie names, such as 'blue', {said}" in reading.says
+    if form == "firebase":
+        assert all(said in reading.says for said in ("config of club.json", "what 'friends' says beside ids"))
     if form in DRAWN:
         assert f"where and how {inside[0].name} draws people is not read" in reading.says
         assert graph.names.columns == ("nothing known",)
+
+
+def test_who_holds_others_and_has_a_tie_is_somebody(tmp_path: Path) -> None:
+    nodes = [{"data": row} for row in ({"id": "g"}, {"id": "h"}, {"id": "a", "parent": "g"}, {"id": "b", "parent": "h"})]
+    edges = [{"data": {"source": "a", "target": one}} for one in "bg"]
+    reading = given(tmp_path, as_json("c.cyjs", {"elements": {"nodes": nodes, "edges": edges}}), label="parent")
+    assert ties_of(reading) == pairs_of("a-b a-g")
+    assert set(graph_of(reading).ids) == set("abg")
 
 
 def test_notes_beside_tables_are_listed_and_damaged_tables_refused(tmp_path: Path) -> None:

@@ -230,9 +230,18 @@ def test_more_than_two_columns_of_equals_are_no_ends(tmp_path: Path, head: str, 
 
 
 @pytest.mark.parametrize("form", ["P{}", "{}"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_whom_each_of_a_second_table_names_are_not_tied_to_each_other(tmp_path: Path, count: int, form: str) -> None:
+    rows = [(form.format(k), *(form.format((k + step) % 40) for step in (1, 5, 11)[:count])) for k in range(40)]
+    head = ",".join(["id", *(f"friend{k}" for k in range(1, count + 1))])
+    with pytest.raises(DataError, match="id and friend1 or id and friend2" if count == 2 else "or of 'id' and each of these"):
+        given(tmp_path, {"people.csv": PLAYERS.replace("P", form[:-2]), "friends.csv": lines(rows, head)}, label="club")
+
+
+@pytest.mark.parametrize("form", ["P{}", "{}"])
 @pytest.mark.parametrize("head", ["captain,crew_1,crew_2", "parent1,parent2,child", "host,player_1,player_2"])
 def test_one_who_stands_beside_two_equals_is_asked_about(tmp_path: Path, head: str, form: str) -> None:
-    rows = [(row, *(form.format(one[1:]) for one in some), row * 3 % 7) for row, some in enumerate(TEAM)]
+    rows = [(row, *(form.format(one[1:]) for one in some), row * 3 % 7) for row, some in enumerate(TEAM[:41])]
     files = {"players.csv": PLAYERS.replace("P", form[:-2]), "teams.csv": lines(rows, f"row,{head},points")}
     with pytest.raises(ReadingQuestion, match=r"which columns are the ends of ties: .* write all pairs") as question:
         given(tmp_path, files, label="club")
@@ -240,3 +249,25 @@ def test_one_who_stands_beside_two_equals_is_asked_about(tmp_path: Path, head: s
     assert question.value.choices == ((one, two[0]), (one, two[1]), tuple(two))
     own = [head.split(",").index(name) + 1 for name in (one, two[0])]
     assert ties_of(read(tmp_path, label="club", ends=[one, two[0]])) == {frozenset(str(row[k]) for k in own) for row in rows}
+
+
+MATES = [(f"P{one}", f"P{(one + step) % 40}") for one in range(40) for step in (1, 3)]
+
+
+@pytest.mark.parametrize("rows", [MATES, MATES[:60:2]])  # several rows of a person, or one
+@pytest.mark.parametrize("head", ["member,lives_with", "person_1,person_2", "a,b", "who,whom,since"])
+def test_a_second_table_of_two_columns_of_people_holds_ties_too(tmp_path: Path, head: str, rows: list[tuple[str, str]]) -> None:
+    more = [(*pair, 2020)[: head.count(",") + 1] for pair in rows]
+    files = {"people.csv": PLAYERS, "homes.csv": lines(more, head), "mails.csv": lines(MATES[::3], "sender,recipient")}
+    with pytest.raises(DataError, match=r"several files hold ties: homes\.csv, mails\.csv"):
+        given(tmp_path, files, label="club")
+
+
+@pytest.mark.parametrize(
+    ("head", "asked"), [("friend", True), ("Partner", True), ("Wichtelt_fuer", True), ("Startnummer", False)]
+)
+def test_numbers_of_others_who_are_each_named_once_are_asked_about(tmp_path: Path, head: str, asked: bool) -> None:
+    rows = [(101 + k, "ab"[k % 2], 20 + k * 7 % 23, 101 + (k + 3) % 40) for k in range(40)]
+    with pytest.raises(DataError, match=f"does '{head}' say whom each of 'no' is" if asked else "no table of ties was"):
+        given(tmp_path, {"people.csv": lines(rows, f"no,club,age,{head}")}, label="club")
+    assert len(ties_of(read(tmp_path, label="club", ends=["no", head]))) == 40

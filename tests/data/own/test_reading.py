@@ -225,6 +225,18 @@ def test_two_kinds_of_nodes_are_no_people() -> None:
     read((PEOPLE.assign(_labels=[":P:F", *[":P"] * (len(PEOPLE) - 1)]), TIES), label="group")
 
 
+def test_kinds_are_told_of_what_neo4j_writes_as_json(tmp_path: Path) -> None:
+    nodes = [one | {"labels": ["P", "Q"][: 1 + k % 2]} for k, one in enumerate(APOC)]
+    ties = [one | {"label": ["KNOWS", "HIT"][k % 2]} for k, one in enumerate(TOLD)]
+    assert (
+        "column '_type' of club.json tells ties apart (KNOWS"
+        in read(put(tmp_path, {"club.json": "\n".join(map(json.dumps, [*nodes, *ties]))}), label="group").says
+    )
+    nodes[0]["labels"] = ["City"]
+    with pytest.raises(DataError, match=r"'_labels' names several kinds of nodes: P:Q \(\d+\), P \(\d+\), City \(1\)"):
+        given(tmp_path, {"club.json": "\n".join(map(json.dumps, [*nodes, *ties]))})
+
+
 @pytest.mark.parametrize(("within", "label"), [(0, "kind"), (0, ""), (1, "kind")])
 def test_ties_between_two_kinds_alone_are_told(within: int, label: str) -> None:
     """Heroes and the comics they stand in were people, and which of both one is the label."""

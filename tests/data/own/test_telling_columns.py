@@ -240,3 +240,16 @@ def test_of_few_people_a_random_column_seldom_parts_classes_and_is_not_pointed_o
     """A fifth of such columns part two of twelve people from the others by two cuts."""
     label = ["yes"] * 2 + ["no"] * 10
     assert not any(reading._told_by_size([f"{one:.5f}" for one in DRAW.random(12)], label) for _ in range(200))
+
+
+@pytest.mark.parametrize(("head", "first"), [("Nr", 1), ("lfd. Nr.", 0), ("row", 0), ("MitgliedsNr", 4001), ("Member No", 70)])
+def test_a_column_that_counts_rows_or_numbers_people_is_no_feature_beside_names(tmp_path: Path, head: str, first: int) -> None:
+    people = lines(
+        ((first + k, f"Kim N{k}", 20 + k, 1 + k * 7 % 30, "ab"[k % 2]) for k in range(30)), f"{head},Name,Age,Rank,Dept"
+    )
+    files = {"people.csv": people, "ties.csv": ring(30, "Kim N{}", "Mentor,Mentee")}
+    reading = given(tmp_path, files, label="Dept")
+    assert graph_of(reading).names.columns == ("Age", "Rank")
+    assert f"{head}: it names or numbers people" in str(reading)
+    kept = read(tmp_path, label="Dept", columns={"bounds": {head: [0, 5000]}})
+    assert graph_of(kept).names.columns == (head, "Age", "Rank")
