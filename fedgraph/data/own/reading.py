@@ -521,6 +521,7 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         sure = [(h, column) for h, column in every if says("label", column) and h.table.headed]
         return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
     apart = [one for one in every if _stands_apart(*one)]
+    every = [one for one in every if one in apart or not says("label", one[1]) or any(_cells(*one))]
     narrow = every if len(every) <= 2000 else [one for one in every if one[0].table.headed]
     texts: dict[int, list[str | None]] = {}
 

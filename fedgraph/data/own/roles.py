@@ -308,6 +308,8 @@ def _without_answers(table: Table, ends: Sequence[str] | None, answers: list[str
     writers = [name for name in table.names if key and says("writer", name) and len(table.different(name)) < len(table.frame)]
     for name in (name for name in table.names if writers and name not in (key, *writers)):
         named, rows = table.different(name) - {""}, table.different(key)
+        filled = {own: sum(bool(a and b) for a, b in zip(table.ids(name), table.ids(own), strict=True)) for own in writers}
+        writers.sort(key=lambda own: (-filled[own], not is_id_name(own)))  # whoever was invited wrote nothing
         if table.refers.get(name) != table.where and not (says("reply", name) and 2 * len(named & rows) > len(named)):
             continue
         pairs = f"SELECT a.{writers[0]} AS source, b.{writers[0]} AS target FROM {table.stem} a JOIN {table.stem} b"
@@ -1475,7 +1477,7 @@ def _without_notes(table: Table, named: Set[str], remarks: list[str], ends: Sequ
             if own[k]
         ]
         others[k] = row[0][2] or not texts[first[k]]
-        total = _is_sum(row[0][0], bare[k])
+        total = _is_sum(row[0][0], bool(bare[k]))
         others[k] |= any(alike and not (total and (number_like(one) or {one} == told)) for one, told, alike in row[1:])
         if not others[k] or not row[1:]:
             (plain if others[k] else notes).append(repr(row[0][0][:40]))
@@ -1624,6 +1626,8 @@ def _holders(
         ids |= rows if not number else {}
         again = sum(map(bool, every)) - len(mine)
         more = f", as {again - 1:,} more of {len(every):,} rows do" if again > _MOST_TOLD else ""
+        if number and not (said or mine & ids.keys() or is_labels(table)):
+            _written_otherwise([chosen[0][0], table])  # its rows are other things, and it may say who is tied
         for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")

@@ -71,7 +71,7 @@ _PLAIN: dict[Kind, str] = {
     "superior": r"manager|boss|chef|superior|supervisor|vorgesetzt|reportsto|mentor|sponsor|(referred|invited|recruited)by",
     # of what people wrote: which row a row answers, and whose it is
     "reply": r"^(parent|thread)(id|post|postid|comment|commentid|message|messageid)?$|replyto|answerto|^quot",
-    "writer": r"author|user|writer|poster|sender|member|participant|student|createdby",
+    "writer": r"^from(id)?$|author|user|writer|poster|sender|member|participant|student|createdby",
     # such a column comes first, and is the default where it is the only one
     "wanted": _WANTED,
     # and of files that list those who are it

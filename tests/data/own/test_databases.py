@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from pathlib import Path
@@ -207,3 +208,13 @@ def test_two_columns_of_small_numbers_are_asked_about(tmp_path: Path) -> None:
     folder(tmp_path, users=USERS, notes=pd.DataFrame(PAIRS, columns=["user_id", "words"]).assign(title="x"))
     with pytest.raises(ReadingQuestion, match="are 'user_id' and 'words' both"):
         read(tmp_path, label="party")
+
+
+def test_who_wrote_an_answer_stands_in_its_row(tmp_path: Path) -> None:
+    told = [
+        {"id": k, "from": f"m {k % 9}", "from_id": f"user{k % 9}", "reply_to_message_id": k // 2 or None} for k in range(1, 50)
+    ]
+    told[0] |= {"members": ["m 1", "m 2"], "reply_to_message_id": None}
+    (tmp_path / "result.json").write_text(json.dumps({"name": "club", "messages": told}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"SELECT a\.from_id AS source, b\.from_id AS target"):
+        read(tmp_path / "result.json")

@@ -839,6 +839,22 @@ def test_null_is_nothing_in_a_table_among_whose_numbers_it_is(gap: str, tmp_path
     assert ("'NULL' in bio is an empty cell, as among numbers there" in reading.says) == (gap == "NULL")
 
 
+def test_an_empty_column_of_labels_is_none(tmp_path: Path) -> None:
+    people = lines(((f"m{k}", "", 20 + k % 9) for k in range(N)), "id,Label,age")
+    graph = graph_of(given(tmp_path, {"people.csv": people, "ties.csv": ring(N, "m{}")}))
+    assert (graph.num_classes, graph.names.columns) == (0, ("age",))
+
+
+def test_ends_beside_ids_of_other_things_are_offered_though_people_name_each_other(tmp_path: Path) -> None:
+    people = [{"id": 700 + k, "name": f"m{k}", "created_by": 700 + k // 3 if k % 2 else None} for k in range(N)]
+    reviewers = [[{"id": 700 + b}, {"id": 700 + (a + b) % N}][: 1 + b % 2] for a, b in PAIRS]
+    asked = [{"id": 9000 + k, "author": {"id": 700 + PAIRS[k][0]}, "reviewers": own} for k, own in enumerate(reviewers)]
+    put(tmp_path, {"members.json": json.dumps(people), "requests.json": json.dumps(asked)})
+    with pytest.raises(ReadingQuestion, match=r"say --ends author\.id reviewers"):
+        read(tmp_path, label="")
+    assert len(ties_of(read(tmp_path, label="", ends=["author.id", "reviewers"]))) >= len(PAIRS)
+
+
 def test_names_with_a_comma_in_a_list_stand_in_quotes(tmp_path: Path) -> None:
     names = [f"Ann {k}" if k % 3 else f'Lee {k}, "Jr."' if k % 2 else f"Lee {k}, Jr." for k in range(N)]
     listed = [[b for a, b in PAIRS if a == k] for k in range(N)]
