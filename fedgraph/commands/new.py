@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="what is to be predicted: a column, or a file that lists some people")
     add("--id", metavar="COLUMN", help="the column that names people, or row: the number of a row")
     add("--ends", nargs=2, metavar="COLUMN", help="the two columns of the ends of ties")
+    add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns that are left out")
     add("--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges")
     add("--asked", choices=wishes.WANTED_ASKED, help="whether the people whose answers you want are private, too")
     add("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
@@ -182,6 +183,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.federation or (graph and there.exists()):
         said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
+        said["drop"] = options.drop
         said = {key: value for key, value in said.items() if value}
         bounds = dict(text.rpartition("=")[::2] for text in options.bounds)
         data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task, free)

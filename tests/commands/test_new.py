@@ -160,6 +160,11 @@ def test_bounds_are_numbers_or_dates_as_the_column_is(people: Path, capsys: Capt
         assert list(new("--yes", "--bounds", given)["datasets"][0]["parameters"]["bounds"].values()) == [found]
 
 
+def test_columns_that_their_owner_leaves_out_are_in_no_draft(people: Path, capsys: Captured) -> None:
+    assert new("--yes", "--drop", "city", "visits")["datasets"][0]["parameters"]["drop"] == ["city", "visits", "remark"]
+    assert "city: as said (drop)" in capsys.readouterr().out
+
+
 def test_what_was_drafted_runs(people: Path, capsys: Captured) -> None:
     new("--yes", "--trust", "curator")
     assert cli.main(["run", "mine.yaml", "--quick", "--out", "out"]) == 0

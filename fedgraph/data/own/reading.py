@@ -542,6 +542,8 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     if not named:
         ends = ("label", "class", "target")
         named = [narrow[p] for p in places if narrow[p][0].table.headed and plain_name(narrow[p][1]).endswith(ends) and few(p)]
+        sought = [narrow[p] for p in places if named and narrow[p][0].table.headed and says("wanted", narrow[p][1]) and few(p)]
+        named = [*sought, *(one for one in named if one not in sought)]  # who survived, beside a class of travel
     if not named:
         plain = [p for p in places if not narrow[p][0].table.headed and not _is_numeric(_cells(*narrow[p]))]
         named = [narrow[p] for p in plain if few(p)]
@@ -554,7 +556,7 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
         files = _lists(roles)  # not even one of them is the label before its owner says so
         if named or files:
-            named = _different([*named, *files])
+            named = _different(sorted([*named, *files], key=lambda one: not says("wanted", one[1])))
             if files or len(named) > 1:
                 raise _question(named)
     named = _different(named)

@@ -780,8 +780,11 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
 def _behind_a_layer(table: Table, likely: list[str]) -> list[str]:
     """Without a first column of a few values, such as of layers, where the two behind it hold far more, and the same ids."""
     front = [table.different(name) for name in likely[: 0 if table.headed else 3]]
-    if len(front) < 3 or len(front[0]) > _MARKS:
+    if len(front) < 3 or not 1 < len(front[0]) <= _MARKS:
         return likely
+    counting = [frozenset(map(str, range(first, len(front[0]) + first))) for first in (0, 1)]
+    if not front[0].isdisjoint(front[1] | front[2]) and front[0] not in counting:
+        return likely  # a few of the people, who name others
     few, many = sorted(map(len, front[1:]))
     apart = many > 3 * few or few < 3 * len(front[0]) or 4 * len(front[1] & front[2]) < few
     return likely if apart else likely[1:]

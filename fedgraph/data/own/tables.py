@@ -1671,8 +1671,13 @@ def _json(text: str, where: str) -> list[Table]:
     beside = "schema" in found or not all(isinstance(one, (list, Mapping)) for one in values)
     if len(inside) == 1 and beside and (isinstance(inside[0], list) or len(inside[0]) > 1):
         return _json(json.dumps(inside[0]), where)  # what a program says beside is no data
-    if values and all(isinstance(one, list) and one and all(isinstance(row, Mapping) for row in one) for one in values):
-        return [frame_table(pd.json_normalize(rows), f"{where}/{key}") for key, rows in found.items()]
+    lists = {key: one for key, one in found.items() if isinstance(one, list) and one}
+    tables = {key: one for key, one in lists.items() if all(isinstance(row, Mapping) for row in one)}
+    others = [key for key in found if key not in tables]  # what a service says beside them
+    if len(tables) > bool(others) and lists == tables:
+        read = [frame_table(pd.json_normalize(rows), f"{where}/{key}") for key, rows in tables.items()]
+        read[0].unused += tuple(f"{key!r} of {Path(where).name}" for key in others)
+        return read
     if values and all(isinstance(one, Mapping) and one and list(one) == [str(k) for k in range(len(one))] for one in values):
         return [frame_table(pd.DataFrame({key: list(one.values()) for key, one in found.items()}), where)]
     if values and all(isinstance(value, list) for value in values):

@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"(num|nr|nummer|number|n[uú]m[eé]ro|(^|[\W_])(no|lfd|seq
 _SEEN = 1_000  # cells of a column in which others than times are looked for
 
 _WANTED = (
-    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
+    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|surviv|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
     r"party|subject|topic|field|risk|group|categor|label|class|target"
 )
 _SOMEONE = (

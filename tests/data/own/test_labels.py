@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,17 @@ def test_a_label_of_ties_is_refused_with_what_to_do(tmp_path: Path) -> None:
     says = r"transfers\.csv: 'is_fraud' is a column of ties; allowed: a label of people .* be it: team"
     with pytest.raises(DataError, match=says):
         given(tmp_path, {"people.csv": people, "transfers.csv": ties}, label="is_fraud")
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "first"),
+    [("id,survived,pclass", lambda k: (k % 2, 1 + k % 3), "survived"),
+     ("id,state,churned,plan", lambda k: ("ac"[k % 2], "ny"[k % 2], "xyz"[k % 3]), "churned")],
+)  # fmt: skip
+def test_what_people_want_to_know_is_asked_first(
+    head: str, row: Callable[[int], tuple[object]], first: str, tmp_path: Path
+) -> None:
+    """Beside a column that is called as a class, and where another column says the same."""
+    with pytest.raises(ReadingQuestion) as asked:
+        given(tmp_path, {"people.csv": lines(((f"p{k}", *row(k)) for k in range(60)), head), "ties.csv": ring(60)})
+    assert asked.value.choices[0] == first

@@ -107,6 +107,15 @@ def test_what_mongodb_exports_is_read_although_many_name_one_friend(tmp_path: Pa
         assert graph_of(reading).names.columns == ("age",)
 
 
+def test_two_tables_beside_what_a_service_says_are_two(tmp_path: Path) -> None:
+    people = [{"id": k, "group": "xy"[k % 2]} for k in range(COUNT)]
+    ties = [{"source": a, "target": b} for a, b in PAIRS]
+    for beside in ({}, {"meta": {"total": 3}, "next": None, "errors": []}):
+        reading = given(tmp_path, {"api.json": json.dumps({**beside, "people": people, "ties": ties})}, label="group")
+        assert facts(graph_of(reading))[1] == {frozenset((str(a), str(b))) for a, b in PAIRS if a != b}
+        assert all(f"'{key}' of api.json" in reading.says for key in beside)
+
+
 def test_nodes_beside_an_empty_list_of_links_are_no_page(tmp_path: Path) -> None:
     nodes = [{"id": k, **FACTS[k]} for k in range(COUNT)]
     graph = graph_of(given(tmp_path, {"all.json": json.dumps({"nodes": nodes, "links": []})}))
